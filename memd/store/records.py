@@ -1,0 +1,119 @@
+"""Stored records: the shapes in the journal.
+
+What comes in: values from the layers above, flattened. What goes out: rows. What must not be here: what a change means.
+They evolve with the journal's schema version, not with the wire and not with the domain values.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+
+class ChangeRecord(msgspec.Struct, array_like=True):
+    """One entry's change inside a revision. Texts are UTF-8 bytes, undecodable ones as they are on disk."""
+
+    action: str
+    id: str
+    before: bytes | None
+    after: bytes | None
+    place: int
+    created_us: int
+    origin: str
+
+
+class EntryRecord(msgspec.Struct, array_like=True):
+    """What the journal knows of an entry beside its text, which stands in the rendering."""
+
+    id: str
+    created_us: int
+    updated_us: int
+    origin: str
+
+
+class RevisionRecord(msgspec.Struct, kw_only=True):
+    """One revision of one store. ``kind``: change, outside, undo, redo, restore, wipe, import, compensate."""
+
+    revision: int = 0
+    store: int
+    us: int
+    kind: str = "change"
+    origin: str
+    client: str = ""
+    uid: int = 0
+    pid: int = 0
+    session: str | None = None
+    turn: str | None = None
+    job: str | None = None
+    reason: str | None = None
+    changes: list[ChangeRecord] = []
+    undoes: list[int] = []
+    undone_by: int | None = None
+
+
+class RenderingRecord(msgspec.Struct, kw_only=True):
+    """The exact bytes of a store's file at a revision, with its entries' records in file order."""
+
+    store: int
+    revision: int = 0
+    us: int
+    data: bytes
+    entries: list[EntryRecord]
+
+
+class EventRecord(msgspec.Struct, kw_only=True):
+    """One event. ``seq`` is given out by the committer."""
+
+    seq: int = 0
+    us: int
+    topic: str
+    profile: str
+    target: str | None = None
+    revision: int | None = None
+    session: str | None = None
+    job: str | None = None
+    id: str | None = None
+    data: dict[str, Any] = {}
+
+
+class RequestRecord(msgspec.Struct, kw_only=True):
+    """The remembered answer to a ``request_id`` (24 h or 100,000, whichever is less)."""
+
+    profile: str
+    request_id: str
+    fingerprint: bytes
+    us: int
+    answer: bytes
+
+
+class RefusalRecord(msgspec.Struct, kw_only=True):
+    """A refused write, without its text: only the text's SHA-256 is kept."""
+
+    us: int
+    profile: str
+    target: str
+    name: str
+    text_hash: bytes
+    reason: str
+    session: str | None = None
+    turn: str | None = None
+
+
+class SnapshotRecord(msgspec.Struct, kw_only=True):
+    """A frozen snapshot, stored once per content. ``body`` is opaque to the store."""
+
+    id: str
+    body: bytes
+
+
+class SessionRecord(msgspec.Struct, kw_only=True):
+    """An agent session. ``body`` is opaque to the store; the columns are what the store looks up or prunes by."""
+
+    id: str
+    profile: str
+    key: str | None
+    snapshot: str
+    seen_us: int
+    closed: bool = False
+    body: bytes = b""
