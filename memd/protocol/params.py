@@ -27,7 +27,7 @@ class Params(msgspec.Struct, kw_only=True, frozen=True):
     deadline_ms: Count | None = None
 
 
-class MutationParams(Params):
+class MutationParams(Params, kw_only=True, frozen=True):
     """What every mutation takes."""
 
     session: str | None = None
@@ -45,8 +45,8 @@ class ClientInfo(msgspec.Struct, kw_only=True, frozen=True):
     version: str = ""
 
 
-class Hello(Params):
-    """``hello``"""
+class Hello(Params, kw_only=True, frozen=True):
+    """Method ``hello``."""
 
     client: ClientInfo = ClientInfo()
     protocol: Annotated[list[int], Meta(min_length=2, max_length=2)] | None = None
@@ -56,8 +56,8 @@ class Hello(Params):
     errors: ErrorsForm = "map"
 
 
-class SessionOpen(Params):
-    """``session.open``"""
+class SessionOpen(Params, kw_only=True, frozen=True):
+    """Method ``session.open``."""
 
     session: str | None = None
     key: str | None = None
@@ -66,36 +66,36 @@ class SessionOpen(Params):
     style: Style = "openai"
 
 
-class SessionSnapshot(Params):
-    """``session.snapshot``"""
+class SessionSnapshot(Params, kw_only=True, frozen=True):
+    """Method ``session.snapshot``."""
 
     session: str
 
 
-class SessionRefresh(Params):
-    """``session.refresh``"""
+class SessionRefresh(Params, kw_only=True, frozen=True):
+    """Method ``session.refresh``."""
 
     session: str
 
 
-class SessionClose(Params):
-    """``session.close``"""
+class SessionClose(Params, kw_only=True, frozen=True):
+    """Method ``session.close``."""
 
     session: str
     reason: Literal["end", "reset", "switch"] = "end"
     messages: list[Message] = []
 
 
-class TurnBegin(Params):
-    """``turn.begin``"""
+class TurnBegin(Params, kw_only=True, frozen=True):
+    """Method ``turn.begin``."""
 
     session: str
     turn: str
     user: bool
 
 
-class TurnEnd(Params):
-    """``turn.end``"""
+class TurnEnd(Params, kw_only=True, frozen=True):
+    """Method ``turn.end``."""
 
     session: str
     turn: str
@@ -121,7 +121,7 @@ class OpParams(msgspec.Struct, kw_only=True, frozen=True):
     text: str | None = None
 
 
-class OperationParams(MutationParams):
+class OperationParams(MutationParams, kw_only=True, frozen=True):
     """One operation as a method of its own: the names and all their aliases."""
 
     target: Target
@@ -138,37 +138,37 @@ class OperationParams(MutationParams):
     text: str | None = None
 
 
-class MemoryAdd(OperationParams):
-    """``memory.add``"""
+class MemoryAdd(OperationParams, kw_only=True, frozen=True):
+    """Method ``memory.add``."""
 
 
-class MemoryReplace(OperationParams):
-    """``memory.replace``"""
+class MemoryReplace(OperationParams, kw_only=True, frozen=True):
+    """Method ``memory.replace``."""
 
 
-class MemoryEdit(OperationParams):
-    """``memory.edit``"""
+class MemoryEdit(OperationParams, kw_only=True, frozen=True):
+    """Method ``memory.edit``."""
 
 
-class MemoryRemove(OperationParams):
-    """``memory.remove``"""
+class MemoryRemove(OperationParams, kw_only=True, frozen=True):
+    """Method ``memory.remove``."""
 
 
-class MemoryApply(MutationParams):
-    """``memory.apply``"""
+class MemoryApply(MutationParams, kw_only=True, frozen=True):
+    """Method ``memory.apply``."""
 
     target: Target
     operations: list[OpParams]
 
 
-class MemoryRead(Params):
-    """``memory.read``"""
+class MemoryRead(Params, kw_only=True, frozen=True):
+    """Method ``memory.read``."""
 
     target: Target | None = None
 
 
-class MemoryTool(Params):
-    """``memory.tool``; ``arguments`` is what a model sent, unchecked."""
+class MemoryTool(Params, kw_only=True, frozen=True):
+    """Method ``memory.tool``; ``arguments`` is what a model sent, unchecked."""
 
     arguments: dict[str, Any]
     style: Style = "openai"
@@ -178,27 +178,27 @@ class MemoryTool(Params):
     request_id: str | None = None
 
 
-class MemoryToolSchema(Params):
-    """``memory.tool_schema``"""
+class MemoryToolSchema(Params, kw_only=True, frozen=True):
+    """Method ``memory.tool_schema``."""
 
     style: Style = "openai"
 
 
-class MemoryExplain(Params):
-    """``memory.explain``"""
+class MemoryExplain(Params, kw_only=True, frozen=True):
+    """Method ``memory.explain``."""
 
     text: str
 
 
-class MemoryWipe(MutationParams):
-    """``memory.wipe``"""
+class MemoryWipe(MutationParams, kw_only=True, frozen=True):
+    """Method ``memory.wipe``."""
 
     target: Target
     confirm: str
 
 
-class HistoryList(Params):
-    """``history.list``"""
+class HistoryList(Params, kw_only=True, frozen=True):
+    """Method ``history.list``."""
 
     target: Target | None = None
     session: str | None = None
@@ -208,21 +208,21 @@ class HistoryList(Params):
     before: Count | None = None
 
 
-class HistoryShow(Params):
-    """``history.show``"""
+class HistoryShow(Params, kw_only=True, frozen=True):
+    """Method ``history.show``."""
 
     revision: Count
 
 
-class HistoryDiff(Params, rename={"from_": "from"}):
-    """``history.diff``"""
+class HistoryDiff(Params, kw_only=True, frozen=True, rename={"from_": "from"}):
+    """Method ``history.diff``."""
 
     target: Target
     from_: Count
     to: Count | None = None
 
 
-class SelectorParams(MutationParams):
+class SelectorParams(MutationParams, kw_only=True, frozen=True):
     """Which revisions to undo or redo; ``session`` selects where nothing else does."""
 
     revision: Count | None = None
@@ -230,93 +230,93 @@ class SelectorParams(MutationParams):
     last: Positive | None = None
 
 
-class HistoryUndo(SelectorParams):
-    """``history.undo``"""
+class HistoryUndo(SelectorParams, kw_only=True, frozen=True):
+    """Method ``history.undo``."""
 
 
-class HistoryRedo(SelectorParams):
-    """``history.redo``"""
+class HistoryRedo(SelectorParams, kw_only=True, frozen=True):
+    """Method ``history.redo``."""
 
 
-class HistoryRestore(MutationParams):
-    """``history.restore``"""
+class HistoryRestore(MutationParams, kw_only=True, frozen=True):
+    """Method ``history.restore``."""
 
     target: Target
     revision: Count
 
 
-class EventsSubscribe(Params):
-    """``events.subscribe``; no topics means all of them."""
+class EventsSubscribe(Params, kw_only=True, frozen=True):
+    """Method ``events.subscribe``; no topics means all of them."""
 
     topics: list[str] = []
     since_seq: Count | None = None
 
 
-class EventsUnsubscribe(Params):
-    """``events.unsubscribe``"""
+class EventsUnsubscribe(Params, kw_only=True, frozen=True):
+    """Method ``events.unsubscribe``."""
 
 
-class EventsWait(Params):
-    """``events.wait``"""
+class EventsWait(Params, kw_only=True, frozen=True):
+    """Method ``events.wait``."""
 
     topics: list[str] = []
     since_seq: Count | None = None
     timeout_ms: WaitMs = 0
 
 
-class ProfileList(Params):
-    """``profile.list``"""
+class ProfileList(Params, kw_only=True, frozen=True):
+    """Method ``profile.list``."""
 
 
-class ProfileExport(Params):
-    """``profile.export``"""
+class ProfileExport(Params, kw_only=True, frozen=True):
+    """Method ``profile.export``."""
 
 
-class ProfileCreate(MutationParams):
-    """``profile.create``"""
+class ProfileCreate(MutationParams, kw_only=True, frozen=True):
+    """Method ``profile.create``."""
 
     name: str
     dir: str | None = None
 
 
-class ProfileImport(MutationParams):
-    """``profile.import``; ``data`` is what ``profile.export`` gave."""
+class ProfileImport(MutationParams, kw_only=True, frozen=True):
+    """Method ``profile.import``; ``data`` is what ``profile.export`` gave."""
 
     name: str
     data: dict[str, Any]
 
 
-class DaemonStatus(Params):
-    """``daemon.status``"""
+class DaemonStatus(Params, kw_only=True, frozen=True):
+    """Method ``daemon.status``."""
 
 
-class DaemonMetrics(Params):
-    """``daemon.metrics``"""
+class DaemonMetrics(Params, kw_only=True, frozen=True):
+    """Method ``daemon.metrics``."""
 
 
-class DaemonReload(Params):
-    """``daemon.reload``"""
+class DaemonReload(Params, kw_only=True, frozen=True):
+    """Method ``daemon.reload``."""
 
 
-class DaemonStop(Params):
-    """``daemon.stop``"""
+class DaemonStop(Params, kw_only=True, frozen=True):
+    """Method ``daemon.stop``."""
 
 
-class DaemonHandover(Params):
-    """``daemon.handover``"""
+class DaemonHandover(Params, kw_only=True, frozen=True):
+    """Method ``daemon.handover``."""
 
     version: str
 
 
-class RpcPing(Params):
-    """``rpc.ping``"""
+class RpcPing(Params, kw_only=True, frozen=True):
+    """Method ``rpc.ping``."""
 
 
-class RpcCancel(Params):
-    """``rpc.cancel``"""
+class RpcCancel(Params, kw_only=True, frozen=True):
+    """Method ``rpc.cancel``."""
 
     msgid: int
 
 
-class RpcDiscover(Params):
-    """``rpc.discover``"""
+class RpcDiscover(Params, kw_only=True, frozen=True):
+    """Method ``rpc.discover``."""

@@ -26,15 +26,15 @@ from memd.protocol.types import (
     StoreInfo,
     Target,
     Usage,
-    Wire,
+    WireStruct,
 )
 
 
-class Empty(Wire):
+class Empty(WireStruct, kw_only=True, frozen=True):
     """Nothing to say beyond that it is done."""
 
 
-class ServerInfo(Wire):
+class ServerInfo(WireStruct, kw_only=True, frozen=True):
     """Who answers; ``instance`` changes with every start."""
 
     name: str
@@ -43,7 +43,7 @@ class ServerInfo(Wire):
     instance: str
 
 
-class WireLimits(Wire):
+class WireLimits(WireStruct, kw_only=True, frozen=True):
     """The limits of the connection: the keys of ``[wire]`` in the settings."""
 
     message_bytes: int
@@ -52,8 +52,8 @@ class WireLimits(Wire):
     deadline_ms: int
 
 
-class HelloResult(Wire):
-    """``hello``"""
+class HelloResult(WireStruct, kw_only=True, frozen=True):
+    """Method ``hello``."""
 
     protocol: int
     server: ServerInfo
@@ -67,22 +67,22 @@ class HelloResult(Wire):
     notices: list[Notice]
 
 
-class Fence(Wire):
+class Fence(WireStruct, kw_only=True, frozen=True):
     """The lines between which recalled or changed material stands."""
 
     open: str
     close: str
 
 
-class Pending(Wire):
+class Pending(WireStruct, kw_only=True, frozen=True):
     """Proposals that wait for a person; ``oldest_s`` is 0 if there are none."""
 
     count: int
     oldest_s: int
 
 
-class SessionOpened(Wire):
-    """``session.open``"""
+class SessionOpened(WireStruct, kw_only=True, frozen=True):
+    """Method ``session.open``."""
 
     session: str
     resumed: bool
@@ -95,49 +95,49 @@ class SessionOpened(Wire):
     notices: list[Notice]
 
 
-class SessionShown(Wire):
-    """``session.snapshot``"""
+class SessionShown(WireStruct, kw_only=True, frozen=True):
+    """Method ``session.snapshot``."""
 
     snapshot: Snapshot
     stale: bool
     changes_text: str
 
 
-class SessionRefreshed(Wire):
-    """``session.refresh``"""
+class SessionRefreshed(WireStruct, kw_only=True, frozen=True):
+    """Method ``session.refresh``."""
 
     snapshot: Snapshot
 
 
-class ReviewPlan(Wire):
+class ReviewPlan(WireStruct, kw_only=True, frozen=True):
     """A review that was queued, and who runs it."""
 
     job: str
     placement: Literal["daemon", "client"]
 
 
-class SessionClosed(Wire):
-    """``session.close``"""
+class SessionClosed(WireStruct, kw_only=True, frozen=True):
+    """Method ``session.close``."""
 
     review: ReviewPlan | None = None
     flush: str | None = None
 
 
-class TurnBegun(Wire):
-    """``turn.begin``"""
+class TurnBegun(WireStruct, kw_only=True, frozen=True):
+    """Method ``turn.begin``."""
 
     turn: str
     failures: Failures
     changes_text: str
 
 
-class TurnEnded(Wire):
-    """``turn.end``"""
+class TurnEnded(WireStruct, kw_only=True, frozen=True):
+    """Method ``turn.end``."""
 
     review: ReviewPlan | None = None
 
 
-class StoreContent(Wire):
+class StoreContent(WireStruct, kw_only=True, frozen=True):
     """One store as it is now."""
 
     entries: list[Entry]
@@ -148,14 +148,14 @@ class StoreContent(Wire):
     detail: str | None = None
 
 
-class ReadResult(Wire):
-    """``memory.read``"""
+class ReadResult(WireStruct, kw_only=True, frozen=True):
+    """Method ``memory.read``."""
 
     stores: SomeStores[StoreContent]
 
 
-class ToolAnswer(Wire):
-    """``memory.tool``: for a model to read; ``error`` is the error's name."""
+class ToolAnswer(WireStruct, kw_only=True, frozen=True):
+    """Method ``memory.tool``: for a model to read; ``error`` is the error's name."""
 
     success: bool
     done: bool
@@ -167,7 +167,7 @@ class ToolAnswer(Wire):
     failures: Failures | None = None
 
 
-class ExplainMatch(Wire):
+class ExplainMatch(WireStruct, kw_only=True, frozen=True):
     """What became of one text that matches."""
 
     state: Literal["stored", "refused", "staged", "withheld", "removed", "expired"]
@@ -180,41 +180,41 @@ class ExplainMatch(Wire):
     rule: str | None = None
 
 
-class ExplainResult(Wire):
-    """``memory.explain``"""
+class ExplainResult(WireStruct, kw_only=True, frozen=True):
+    """Method ``memory.explain``."""
 
     matches: list[ExplainMatch]
 
 
-class RevisionList(Wire):
-    """``history.list``; ``next`` is the ``before`` of the next page, absent on the last."""
+class RevisionList(WireStruct, kw_only=True, frozen=True):
+    """Method ``history.list``; ``next`` is the ``before`` of the next page, absent on the last."""
 
     revisions: list[Revision]
     next: int | None = None
 
 
-class RevisionShown(Revision):
-    """``history.show``: a revision and the entries that stood after it."""
+class RevisionShown(Revision, kw_only=True, frozen=True):
+    """Method ``history.show``: a revision and the entries that stood after it."""
 
     entries: PerStore[list[Entry]]
 
 
-class DiffResult(Wire):
-    """``history.diff``"""
+class DiffResult(WireStruct, kw_only=True, frozen=True):
+    """Method ``history.diff``."""
 
     text: str
     changes: list[Change]
 
 
-class UndoConflict(Wire):
+class UndoConflict(WireStruct, kw_only=True, frozen=True):
     """Why one entry could not be put back."""
 
     id: str
     reason: str
 
 
-class UndoResult(Wire):
-    """``history.undo``, ``redo``, ``restore``; ``revision`` is absent if there are conflicts and nothing was done."""
+class UndoResult(WireStruct, kw_only=True, frozen=True):
+    """Methods ``history.undo``, ``redo``, ``restore``; ``revision`` is absent if there are conflicts and nothing was done."""
 
     revisions: list[int]
     changes: list[Change]
@@ -224,22 +224,22 @@ class UndoResult(Wire):
     revision: int | None = None
 
 
-class Subscribed(Wire):
-    """``events.subscribe``"""
+class Subscribed(WireStruct, kw_only=True, frozen=True):
+    """Method ``events.subscribe``."""
 
     seq: int
     lost: bool
 
 
-class EventList(Wire):
-    """``events.wait``"""
+class EventList(WireStruct, kw_only=True, frozen=True):
+    """Method ``events.wait``."""
 
     events: list[Event]
     seq: int
     lost: bool
 
 
-class ProfileInfo(Wire):
+class ProfileInfo(WireStruct, kw_only=True, frozen=True):
     """A profile and where it lives."""
 
     name: str
@@ -247,14 +247,14 @@ class ProfileInfo(Wire):
     stores: PerStore[StoreInfo]
 
 
-class ProfileListed(Wire):
-    """``profile.list``"""
+class ProfileListed(WireStruct, kw_only=True, frozen=True):
+    """Method ``profile.list``."""
 
     profiles: list[ProfileInfo]
 
 
-class ProfileExported(Wire):
-    """``profile.export``"""
+class ProfileExported(WireStruct, kw_only=True, frozen=True):
+    """Method ``profile.export``."""
 
     version: int
     profile: str
@@ -262,8 +262,8 @@ class ProfileExported(Wire):
     revisions: list[Revision]
 
 
-class ProfileImported(Wire):
-    """``profile.import``: one revision a store."""
+class ProfileImported(WireStruct, kw_only=True, frozen=True):
+    """Method ``profile.import``: one revision a store."""
 
     revisions: list[int]
     changes: list[Change]
@@ -272,7 +272,7 @@ class ProfileImported(Wire):
     replayed: bool
 
 
-class Commits(Wire):
+class Commits(WireStruct, kw_only=True, frozen=True):
     """What the journal did since the start."""
 
     acknowledged: int
@@ -280,8 +280,8 @@ class Commits(Wire):
     groups: int
 
 
-class StatusResult(Wire):
-    """``daemon.status``"""
+class StatusResult(WireStruct, kw_only=True, frozen=True):
+    """Method ``daemon.status``."""
 
     server: ServerInfo
     uptime_s: int
@@ -294,25 +294,25 @@ class StatusResult(Wire):
     notices: list[Notice]
 
 
-class MetricsResult(Wire):
-    """``daemon.metrics``: OpenMetrics text."""
+class MetricsResult(WireStruct, kw_only=True, frozen=True):
+    """Method ``daemon.metrics``: OpenMetrics text."""
 
     text: str
 
 
-class HandoverResult(Wire):
-    """``daemon.handover``"""
+class HandoverResult(WireStruct, kw_only=True, frozen=True):
+    """Method ``daemon.handover``."""
 
     draining: bool
 
 
-class CancelResult(Wire):
-    """``rpc.cancel``: false if the request is unknown or can no longer be taken out."""
+class CancelResult(WireStruct, kw_only=True, frozen=True):
+    """Method ``rpc.cancel``: false if the request is unknown or can no longer be taken out."""
 
     cancelled: bool
 
 
-class MethodDescription(Wire):
+class MethodDescription(WireStruct, kw_only=True, frozen=True):
     """One method; ``params`` and ``result`` are JSON Schema."""
 
     name: str
@@ -321,15 +321,15 @@ class MethodDescription(Wire):
     access: str
 
 
-class ErrorDescription(Wire):
+class ErrorDescription(WireStruct, kw_only=True, frozen=True):
     """One error."""
 
     name: str
     code: int
 
 
-class Discovery(Wire):
-    """``rpc.discover``"""
+class Discovery(WireStruct, kw_only=True, frozen=True):
+    """Method ``rpc.discover``."""
 
     methods: list[MethodDescription]
     errors: list[ErrorDescription]

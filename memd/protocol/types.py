@@ -48,25 +48,25 @@ TOPICS = (
 T = TypeVar("T")
 
 
-class Wire(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
+class WireStruct(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     """Base of everything memd sends."""
 
 
-class PerStore(Wire, Generic[T]):
+class PerStore(WireStruct, Generic[T], kw_only=True, frozen=True):
     """One value for each store."""
 
     memory: T
     user: T
 
 
-class SomeStores(Wire, Generic[T]):
+class SomeStores(WireStruct, Generic[T], kw_only=True, frozen=True):
     """One value for each store that was asked for or concerned."""
 
     memory: T | None = None
     user: T | None = None
 
 
-class Usage(Wire):
+class Usage(WireStruct, kw_only=True, frozen=True):
     """How full a store is, in Unicode code points; ``percent`` is not capped."""
 
     chars: int
@@ -76,7 +76,7 @@ class Usage(Wire):
     near_limit: bool
 
 
-class Finding(Wire, rename={"class_": "class"}):
+class Finding(WireStruct, kw_only=True, frozen=True, rename={"class_": "class"}):
     """What the scan found in a text; ``start`` and ``end`` are code points."""
 
     rule: str
@@ -87,7 +87,7 @@ class Finding(Wire, rename={"class_": "class"}):
     reason: str
 
 
-class Entry(Wire):
+class Entry(WireStruct, kw_only=True, frozen=True):
     """One entry of a store; ``hash`` is SHA-256 of the text in UTF-8, in hex."""
 
     id: str
@@ -103,7 +103,7 @@ class Entry(Wire):
     undecodable: bool
 
 
-class EntryRef(Wire):
+class EntryRef(WireStruct, kw_only=True, frozen=True):
     """An entry as errors and tool answers show it."""
 
     id: str
@@ -111,7 +111,7 @@ class EntryRef(Wire):
     text: str
 
 
-class Notice(Wire):
+class Notice(WireStruct, kw_only=True, frozen=True):
     """Something worth telling that is no error."""
 
     name: str
@@ -119,7 +119,7 @@ class Notice(Wire):
     data: dict[str, Any]
 
 
-class Op(Wire):
+class Op(WireStruct, kw_only=True, frozen=True):
     """One operation, names and aliases settled."""
 
     action: Action
@@ -130,7 +130,7 @@ class Op(Wire):
     if_hash: str | None = None
 
 
-class Change(Wire):
+class Change(WireStruct, kw_only=True, frozen=True):
     """What happened to one entry; an absent text means that there was none."""
 
     action: Action
@@ -140,7 +140,7 @@ class Change(Wire):
     after: str | None = None
 
 
-class Mutation(Wire):
+class Mutation(WireStruct, kw_only=True, frozen=True):
     """The answer to a change; ``entry`` is absent after a removal and for a batch."""
 
     changed: bool
@@ -155,7 +155,7 @@ class Mutation(Wire):
     staged: str | None = None
 
 
-class OpResult(Wire):
+class OpResult(WireStruct, kw_only=True, frozen=True):
     """What became of one operation of a batch; ``error`` is an error map."""
 
     index: int
@@ -164,14 +164,14 @@ class OpResult(Wire):
     error: dict[str, Any] | None = None
 
 
-class ApplyResult(Mutation):
+class ApplyResult(Mutation, kw_only=True, frozen=True):
     """The answer to a batch."""
 
     applied: int
     results: list[OpResult]
 
 
-class Withheld(Wire):
+class Withheld(WireStruct, kw_only=True, frozen=True):
     """An entry that the snapshot names instead of showing it."""
 
     target: Target
@@ -179,7 +179,7 @@ class Withheld(Wire):
     rule: str
 
 
-class Snapshot(Wire):
+class Snapshot(WireStruct, kw_only=True, frozen=True):
     """The frozen bytes of a session; ``id`` is SHA-256 of ``text`` in hex."""
 
     id: str
@@ -191,7 +191,7 @@ class Snapshot(Wire):
     left_out: PerStore[int]
 
 
-class Revision(Wire):
+class Revision(WireStruct, kw_only=True, frozen=True):
     """One accepted change with its provenance."""
 
     revision: int
@@ -210,7 +210,7 @@ class Revision(Wire):
     undone_by: int | None = None
 
 
-class Event(Wire):
+class Event(WireStruct, kw_only=True, frozen=True):
     """Something that happened; ``seq`` grows by the order of the journal."""
 
     seq: int
@@ -226,14 +226,14 @@ class Event(Wire):
     id: str | None = None
 
 
-class Failures(Wire):
+class Failures(WireStruct, kw_only=True, frozen=True):
     """The failure budget of a turn: how many repairable refusals there were, and how many there may be."""
 
     count: int
     limit: int
 
 
-class StoreInfo(Wire):
+class StoreInfo(WireStruct, kw_only=True, frozen=True):
     """Where a store stands; ``detail`` says in a sentence why ``state`` is not ``ok``."""
 
     path: str
