@@ -1,0 +1,54 @@
+"""Where memd's things are."""
+
+from __future__ import annotations
+
+import os
+import pwd
+
+from memd.config import agent_sockets, config_file, home_dir, operator_sockets, profile_dir, state_dir
+
+HOME = {"HOME": "/home/u"}
+
+
+def test_base_directories_default_to_those_under_the_home() -> None:
+    """Without XDG variables everything is where the XDG specification puts it."""
+    assert config_file(HOME) == "/home/u/.config/memd/config.toml"
+    assert state_dir(HOME) == "/home/u/.local/state/memd"
+    assert profile_dir(HOME, "work") == "/home/u/.local/share/memd/profiles/work"
+
+
+def test_xdg_variables_move_them() -> None:
+    """Absolute XDG values win."""
+    env = {**HOME, "XDG_CONFIG_HOME": "/c", "XDG_STATE_HOME": "/s", "XDG_DATA_HOME": "/d"}
+    assert config_file(env) == "/c/memd/config.toml"
+    assert state_dir(env) == "/s/memd"
+    assert profile_dir(env, "x") == "/d/memd/profiles/x"
+
+
+def test_relative_xdg_values_are_ignored() -> None:
+    """The XDG specification calls them invalid."""
+    assert config_file({**HOME, "XDG_CONFIG_HOME": "c"}) == "/home/u/.config/memd/config.toml"
+    assert agent_sockets({**HOME, "XDG_RUNTIME_DIR": "run"}) == ["/home/u/.local/state/memd/run/memd.sock"]
+
+
+def test_a_home_that_is_missing_or_relative_comes_from_the_password_database() -> None:
+    """Services start without HOME."""
+    expected = pwd.getpwuid(os.getuid()).pw_dir
+    assert home_dir({}) == expected
+    assert home_dir({"HOME": "here"}) == expected
+
+
+def test_agent_sockets_are_looked_for_in_the_order_of_the_protocol() -> None:
+    """Argument, MEMD_SOCKET, runtime directory, state directory."""
+    env = {**HOME, "XDG_RUNTIME_DIR": "/run/user/1000"}
+    assert agent_sockets(env) == ["/run/user/1000/memd/memd.sock", "/home/u/.local/state/memd/run/memd.sock"]
+    assert agent_sockets({**env, "MEMD_SOCKET": "/x/y.sock"}) == ["/x/y.sock"]
+    assert agent_sockets({**env, "MEMD_SOCKET": "/x/y.sock"}, "/z.sock") == ["/z.sock"]
+
+
+def test_memd_socket_does_not_move_the_operator_socket() -> None:
+    """A sandbox that sets MEMD_SOCKET must not decide where people's decisions are taken."""
+    env = {**HOME, "XDG_RUNTIME_DIR": "/run/user/1000", "MEMD_SOCKET": "/x/y.sock"}
+    expected = ["/run/user/1000/memd-operator/memd.sock", "/home/u/.local/state/memd-operator/run/memd.sock"]
+    assert operator_sockets(env) == expected
+    assert operator_sockets(env, "/z.sock") == ["/z.sock"]
