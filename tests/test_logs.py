@@ -36,7 +36,7 @@ class GoneTerminal(Terminal):
 def fail() -> None:
     """Raise an error with a cause, both of which quote an entry."""
     try:
-        {}[SECRET]
+        os.environ[SECRET]
     except KeyError as error:
         message = f"no {SECRET}"
         raise ValueError(message) from error
