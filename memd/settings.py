@@ -31,7 +31,7 @@ class Section(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class Daemon(Section, frozen=True):
     """The process itself. ``symlink_roots``: where a memory file's link may lead beside its directory and the home."""
 
-    grace_s: Annotated[float, Meta(ge=0, le=60)] = 4
+    grace_s: Annotated[float, Meta(ge=0, le=10)] = 4  # less than the TimeoutStopSec of systemd/memd.service
     idle_exit_s: Seconds = 0
     allow_root: bool = False
     symlink_roots: tuple[str, ...] = ()
