@@ -6,13 +6,17 @@ those entries. What must not be here: limits, matching, meaning.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from memd.profile.entries import BOM, BORDER, Document, Entry, strip_outer
+from memd.profile.entries import BOM, BORDER, Document, Entry, is_border, strip_outer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+_NEWLINE = re.compile(r"\r\n|\r|\n")
 
 
 def in_style(text: str, newline: str) -> str:
@@ -72,7 +76,7 @@ def arrange(layout: Document, entries: Sequence[Entry], also: Document | None = 
         head, tail = layout.head, layout.tail
     known = {**(_gaps_by_neighbours(also) if also else {}), **_gaps_by_neighbours(layout)}
     fresh = border_gap(layout.newline)
-    gaps = tuple(known.get((one.id, two.id), fresh) for one, two in zip(entries, entries[1:], strict=False))
+    gaps = tuple(known.get((one.id, two.id), fresh) for one, two in pairwise(entries))
     return replace(layout, head=head, entries=tuple(entries), gaps=gaps, tail=tail)
 
 
@@ -81,8 +85,13 @@ def _gaps_by_neighbours(document: Document) -> dict[tuple[str, str], str]:
     return {
         (entries[index].id, entries[index + 1].id): gap
         for index, gap in enumerate(document.gaps)
-        if BORDER in gap and entries[index].id
+        if entries[index].id and _separates(gap)
     }
+
+
+def _separates(gap: str) -> bool:
+    """True if a border stands on a line of its own in the gap, with an end of line on both sides."""
+    return any(is_border(line) for line in _NEWLINE.split(gap)[1:-1])
 
 
 def _opened(document: Document) -> str:

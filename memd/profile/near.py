@@ -33,8 +33,9 @@ _NAME = re.compile(
     r"|`[^`]+`|(?<!\w)[$.-]+[^\W\d]\S*"  # code, $NAME, .hidden, --flag
 )
 _NEGATIONS = frozenset(
-    "no not nor never none nothing neither nobody without cannot "
-    "nicht nie kein keine ohne non ne pas jamais sans sin nunca не нет без không chưa".split()
+    {"no", "not", "nor", "never", "none", "nothing", "neither", "nobody", "without", "cannot"}
+    | {"nicht", "nie", "kein", "keine", "ohne", "non", "ne", "pas", "jamais", "sans", "sin", "nunca"}
+    | {"не", "нет", "без", "không", "chưa"}
 )
 
 

@@ -106,7 +106,9 @@ def changes_text(
         fence_close: The line that closes it; neither can occur inside.
         limit: The most characters that come out, the fence's own included.
     """
-    found = [change for target in TARGETS for change in _differences(before.get(target, ()), after.get(target, ()), target)]
+    found = [
+        change for target in TARGETS for change in _differences(before.get(target, ()), after.get(target, ()), target)
+    ]
     if not found:
         return ""
     title = "Memory has changed since the snapshot in this prompt (~ changed, + added, - removed):"

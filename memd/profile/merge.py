@@ -1,0 +1,307 @@
+"""The three-way merge by entry: what others wrote into the file, and what memd had, as one document.
+
+What comes in: the file as parsed (theirs), the head (ours), and the rendering that the writer of the file started from
+(base). What goes out: the merged document, what changed against the head, what was dropped or kept. What must not be
+here: when bytes may be believed (``adoption``), I/O.
+
+The rules: delete against change, the change stays; change against change, both stay and the file's text keeps place and
+id; what was added or changed in ours after base stays; identical entries stay separate and are matched in order; the
+file's order wins; the file is written again only if its own entries are not the merged ones.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict, deque
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from rapidfuzz.distance import LCSseq
+
+from memd.profile import layout
+from memd.profile.entries import Document, Entry, parse, render
+from memd.profile.inverse import difference
+from memd.profile.matching import describe
+from memd.profile.values import Change, Notice, Stamp
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """The outcome of a merge.
+
+    ``dropped`` are entries of ours that the file no longer has and that are gone; ``kept`` those that stay although
+    the file does not have them. ``lossy`` says that the file has a text which the document has not, so that its bytes
+    are worth keeping. ``rewrite`` says that the file has to be written; if not, the document renders to its bytes.
+    """
+
+    document: Document
+    changes: tuple[Change, ...]
+    dropped: tuple[Entry, ...]
+    kept: tuple[Entry, ...]
+    notices: tuple[Notice, ...]
+    lossy: bool
+    rewrite: bool
+
+
+@dataclass(slots=True)
+class _State:
+    """A merge under way: lookups that do not change, and the result as it grows."""
+
+    base: dict[str, Entry]
+    ours: dict[str, Entry]
+    stamp: Stamp
+    new_id: Callable[[str], str]
+    protect: frozenset[str]
+    result: list[Entry] = field(default_factory=list)
+    placed: set[str] = field(default_factory=set)
+    kept: list[Entry] = field(default_factory=list)
+    notices: list[Notice] = field(default_factory=list)
+
+    def put(self, entry: Entry) -> None:
+        self.result.append(entry)
+        self.placed.add(entry.id)
+
+
+def choose_base(theirs: Document, candidates: Sequence[Document]) -> int:
+    """The index of the candidate whose entries differ least from the file's; the first (newest) on a tie."""
+    texts = Counter(entry.text for entry in theirs.entries)
+    best, least = 0, -1
+    for index, candidate in enumerate(candidates):
+        if least >= 0 and abs(len(candidate.entries) - len(theirs.entries)) >= least:
+            continue
+        difference_ = _distance(texts, candidate)
+        if least < 0 or difference_ < least:
+            best, least = index, difference_
+        if least == 0:
+            break
+    return best
+
+
+def split_appended(rendering: Document, data: bytes) -> Document | None:
+    """The file as the rendering and, behind it, entries of their own; None if it does not begin with the rendering.
+
+    What a shell appends has no border before it and perhaps not even a newline. Such a gap stays in the document as it
+    is, without a border, so that it renders to the file's bytes; ``merge`` puts the border in.
+    """
+    known = render(rendering)
+    if not rendering.entries or len(data) <= len(known) or not data.startswith(known):
+        return None
+    rest = parse(data[len(known) :])
+    if not rest.entries:
+        return None
+    gap = rendering.tail + rest.head
+    return Document(
+        rendering.head,
+        tuple(replace(entry, id="") for entry in (*rendering.entries, *rest.entries)),
+        (*rendering.gaps, gap, *rest.gaps),
+        rest.tail,
+        rendering.newline,
+    )
+
+
+def merge(
+    base: Document,
+    theirs: Document,
+    ours: Document,
+    *,
+    stamp: Stamp,
+    new_id: Callable[[str], str],
+    protect: frozenset[str] = frozenset(),
+) -> Merged:
+    """Merge a file into the head.
+
+    Args:
+        base: The document that the file's writer started from, with ids.
+        theirs: The file, without ids.
+        ours: The head, with ids.
+        stamp: Time and origin for entries that are new or changed in the file.
+        new_id: Makes the id of a new entry from its text.
+        protect: Ids of ours that the file may neither drop nor change.
+    """
+    state = _State(
+        {entry.id: entry for entry in base.entries},
+        {entry.id: entry for entry in ours.entries},
+        stamp,
+        new_id,
+        protect,
+    )
+    owners = _owners(base, theirs, ours)
+    file_entries = _place_theirs(state, theirs, owners)
+    dropped = _place_ours(state, ours)
+    if [entry.text for entry in theirs.entries] == [entry.text for entry in base.entries]:
+        # The file brings nothing, so that its order is no news either.
+        found = {entry.id: entry for entry in state.result}
+        state.result = [found.get(entry.id, entry) for entry in ours.entries]
+    return _finished(state, replace(theirs, entries=file_entries), ours, dropped)
+
+
+def _owners(base: Document, theirs: Document, ours: Document) -> list[str | None]:
+    """For each entry of the file the id of the entry that it is, or None for a new one."""
+    owners: list[str | None] = [None] * len(theirs.entries)
+    for mine, other in _same_texts(base.entries, theirs.entries):
+        owners[other] = base.entries[mine].id
+    taken = {owner for owner in owners if owner is not None}
+    free: defaultdict[str, deque[str]] = defaultdict(deque)
+    for entry in ours.entries:
+        if entry.id not in taken:
+            free[entry.text].append(entry.id)
+    for index, entry in enumerate(theirs.entries):
+        if owners[index] is None and free[entry.text]:
+            owners[index] = free[entry.text].popleft()
+    _own_altered(base, owners)
+    return owners
+
+
+def _same_texts(base: Sequence[Entry], theirs: Sequence[Entry]) -> list[tuple[int, int]]:
+    """Pairs of entries with equal text: those in a common order first, then what was moved; identical ones in order."""
+    # Numbers for texts: alignment compares hashes, and those of small numbers are exact.
+    number: dict[str, int] = {}
+    old, new = ([number.setdefault(entry.text, len(number)) for entry in side] for side in (base, theirs))
+    by_text: defaultdict[int, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
+    for at, to in _aligned(old, new):
+        by_text[old[at]][0].append(at)
+        by_text[old[at]][1].append(to)
+    spare: defaultdict[int, deque[int]] = defaultdict(deque)
+    for at, text in enumerate(old):
+        if at not in by_text[text][0]:
+            spare[text].append(at)
+    for to, text in enumerate(new):
+        if spare[text] and to not in by_text[text][1]:
+            by_text[text][0].append(spare[text].popleft())
+            by_text[text][1].append(to)
+    return [pair for left, right in by_text.values() for pair in zip(sorted(left), sorted(right), strict=True)]
+
+
+def _own_altered(base: Document, owners: list[str | None]) -> None:
+    """Give an altered entry its id: the only one without owner between two neighbours, as in base."""
+    place = {entry.id: index for index, entry in enumerate(base.entries)}
+    taken = {owner for owner in owners if owner is not None}
+    anchors = _rising([(index, place[owner]) for index, owner in enumerate(owners) if owner in place])
+    bounds = [(-1, -1), *anchors, (len(owners), len(base.entries))]
+    for (left, old_left), (right, old_right) in pairwise(bounds):
+        new = [index for index in range(left + 1, right) if owners[index] is None]
+        old = [
+            base.entries[index].id for index in range(old_left + 1, old_right) if base.entries[index].id not in taken
+        ]
+        if len(new) == 1 and len(old) == 1:
+            owners[new[0]] = old[0]
+
+
+def _rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The longest run of pairs that rises on both sides: the entries that kept their order."""
+    second = [pair[1] for pair in pairs]
+    return [pairs[at] for at, _ in _aligned(second, sorted(second))]
+
+
+def _aligned(one: Sequence[int], two: Sequence[int]) -> list[tuple[int, int]]:
+    """Index pairs of a longest common subsequence."""
+    return [
+        pair
+        for part in LCSseq.opcodes(one, two)
+        if part.tag == "equal"
+        for pair in zip(range(part.src_start, part.src_end), range(part.dest_start, part.dest_end), strict=True)
+    ]
+
+
+def _place_theirs(state: _State, theirs: Document, owners: Sequence[str | None]) -> tuple[Entry, ...]:
+    """Put what the file has into the result; returned are the file's entries with their ids."""
+    named: list[Entry] = []
+    for entry, owner in zip(theirs.entries, owners, strict=True):
+        if owner is None:
+            named.append(_fresh(state, entry))
+            state.put(named[-1])
+            continue
+        named.append(_settle(state, replace(entry, id=owner)))
+    return tuple(named)
+
+
+def _settle(state: _State, entry: Entry) -> Entry:
+    """Decide between the file's entry and ours of the same id; returned is the file's, with what is known of it."""
+    base, mine, stamp = state.base.get(entry.id), state.ours.get(entry.id), state.stamp
+    if mine is not None and mine.text == entry.text:
+        named = replace(mine, raw=entry.raw)
+        state.put(named)
+        return named
+    if mine is None:
+        if base is not None and entry.text == base.text:
+            return entry
+        # Deleted here, changed there: the change stays, as an entry of its own since ids are never given out again.
+        named = _fresh(state, entry)
+        state.put(named)
+        return named
+    named = replace(mine, raw=entry.raw, text=entry.text, updated_us=stamp.us, origin=stamp.origin)
+    if (base is not None and entry.text == base.text) or mine.id in state.protect:
+        state.put(mine)
+        state.kept.append(mine)
+        return named
+    state.put(named)
+    if base is None or mine.text != base.text:
+        _keep_beside(state, mine, named)
+    return named
+
+
+def _keep_beside(state: _State, mine: Entry, named: Entry) -> None:
+    """Change against change: ours stays too, behind the file's, under an id of its own."""
+    copy = replace(mine, id=state.new_id(mine.text))
+    state.put(copy)
+    state.kept.append(copy)
+    message = f"The entry {named.id} was changed in the file and here; both texts stay, ours as {copy.id}."
+    state.notices.append(Notice("outside_conflict", message, {"id": named.id, "kept": describe(copy)}))
+
+
+def _place_ours(state: _State, ours: Document) -> tuple[Entry, ...]:
+    """Put what must stay of ours behind the entry it stood behind; returned is what is dropped."""
+    dropped: list[Entry] = []
+    previous: str | None = None
+    for entry in ours.entries:
+        if entry.id not in state.placed:
+            base = state.base.get(entry.id)
+            if base is not None and base.text == entry.text and entry.id not in state.protect:
+                dropped.append(entry)
+                continue
+            at = next((at for at, other in enumerate(state.result) if other.id == previous), -1)
+            state.result.insert(at + 1, entry)
+            state.placed.add(entry.id)
+            state.kept.append(entry)
+        previous = entry.id
+    return tuple(dropped)
+
+
+def _finished(state: _State, theirs: Document, ours: Document, dropped: tuple[Entry, ...]) -> Merged:
+    file = parse(render(theirs))
+    texts = [entry.text for entry in state.result]
+    rewrite = texts != [entry.text for entry in file.entries]
+    if not rewrite:
+        document = replace(file, entries=_with_raw(state.result, file.entries))
+    else:
+        document = layout.arrange(theirs, state.result, ours)
+    missing = Counter(entry.text for entry in theirs.entries)
+    missing.subtract(Counter(texts))
+    return Merged(
+        document,
+        difference(ours, document),
+        dropped,
+        tuple(state.kept),
+        tuple(state.notices),
+        lossy=any(count > 0 for count in missing.values()),
+        rewrite=rewrite,
+    )
+
+
+def _with_raw(entries: Iterable[Entry], like: Iterable[Entry]) -> tuple[Entry, ...]:
+    """The entries with the raw texts of others that say the same."""
+    return tuple(replace(entry, raw=other.raw) for entry, other in zip(entries, like, strict=True))
+
+
+def _fresh(state: _State, entry: Entry) -> Entry:
+    stamp = state.stamp
+    return replace(entry, id=state.new_id(entry.text), created_us=stamp.us, updated_us=stamp.us, origin=stamp.origin)
+
+
+def _distance(texts: Counter[str], candidate: Document) -> int:
+    """How many entries the two do not share."""
+    other = Counter(entry.text for entry in candidate.entries)
+    return sum(abs(texts[text] - other[text]) for text in texts.keys() | other.keys())
