@@ -6,8 +6,14 @@ skipped unless asked for, hypothesis profiles, the ``suite_profile`` fixture. Wh
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from hypothesis import HealthCheck, settings
+from support.daemon import DaemonProcess
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 SLOW_TIMEOUT_S = 300  # a slow test starts real processes; a hang still ends before CI's patience does
 
@@ -54,3 +60,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def suite_profile(pytestconfig: pytest.Config) -> str:
     """``ci`` or ``long``: how much of itself a slow test should run."""
     return str(pytestconfig.getoption("--profile"))
+
+
+@pytest.fixture
+def daemon() -> Iterator[DaemonProcess]:
+    """A scratch home with a daemon that is not started yet; it is gone with all it left when the test ends."""
+    with DaemonProcess() as process:
+        yield process
