@@ -1,0 +1,401 @@
+"""memd_client.client: calls, typed results, and what happens when the daemon goes away."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from support.scripted_server import Call, ScriptedServer, answers, entry, in_turn, mutation, say_hello, say_nothing
+
+from memd_client import Client, MemdError
+from memd_client.errors import (
+    ConnectionLost,
+    Internal,
+    NotRunning,
+    OverLimit,
+    Timeout,
+    TooManyRequests,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[ScriptedServer]:
+    with ScriptedServer(tmp_path / "s") as running:
+        yield running
+
+
+def client_of(server: ScriptedServer, timeout: float | None = 5.0) -> Client:
+    return Client(server.path, client_name="test", timeout=timeout, autostart=False)
+
+
+def test_it_shakes_hands_before_the_first_call(server: ScriptedServer) -> None:
+    """The hello says who calls and with what; what is None is left out."""
+    with Client(server.path, profile="work", client_name="test", context="cron", autostart=False) as client:
+        client.rpc_ping()
+    expected = {
+        "client": {"name": "test", "version": "0.1.0"},
+        "protocol": [1, 1],
+        "profile": "work",
+        "context": "cron",
+    }
+    assert expected == server.calls[0][1]
+    assert ["rpc.ping"] == server.methods()
+
+
+def test_one_connection_serves_many_calls(server: ScriptedServer) -> None:
+    with client_of(server) as client:
+        client.rpc_ping()
+        client.rpc_ping()
+    assert 1 == server.connections
+
+
+def test_hello_tells_what_was_settled(server: ScriptedServer) -> None:
+    with client_of(server) as client:
+        assert "agent" == client.hello.role
+        assert 1 == client.hello.stores["user"].usage.percent
+        assert os.getpid() == client.hello.server.pid
+
+
+def test_results_are_typed(server: ScriptedServer) -> None:
+    server.script["memory.add"] = answers(mutation("a fact"))
+    with client_of(server) as client:
+        added = client.memory_add("memory", "a fact", reason="why not")
+    assert added.entry is not None
+    assert ("a fact", 2178, None) == (added.entry.text, added.usage.free, added.staged)
+    assert "why not" == server.calls[1][1]["reason"]
+
+
+def test_absent_parameters_are_not_sent(server: ScriptedServer) -> None:
+    server.script["memory.read"] = answers({"stores": {}})
+    with client_of(server) as client:
+        client.memory_read()
+    assert {"deadline_ms"} == set(server.calls[1][1])
+
+
+def test_the_daemon_gets_a_deadline_a_little_before_ours(server: ScriptedServer) -> None:
+    with client_of(server, timeout=5.0) as client:
+        client.rpc_ping()
+    assert 4000 < server.calls[1][1]["deadline_ms"] <= 4750
+
+
+def test_without_a_timeout_there_is_no_deadline(server: ScriptedServer) -> None:
+    with client_of(server, timeout=None) as client:
+        client.rpc_ping()
+    assert {} == server.calls[1][1]
+
+
+def test_waiting_is_added_to_the_deadline(server: ScriptedServer) -> None:
+    """The daemon adds ``timeout_ms`` to ``deadline_ms`` itself, so it is not in there."""
+    server.script["events.wait"] = answers({"events": [], "seq": 1, "lost": False})
+    with client_of(server, timeout=5.0) as client:
+        client.events_wait(timeout_ms=60_000)
+    assert 5000 == server.calls[1][1]["deadline_ms"]
+
+
+def test_any_method_can_be_called_by_name(server: ScriptedServer) -> None:
+    server.script["history.diff"] = answers({"text": "", "changes": []})
+    with client_of(server) as client:
+        assert {"text": "", "changes": []} == client.call("history.diff", target="memory", **{"from": 1, "to": None})
+    assert {"target", "from", "deadline_ms"} == set(server.calls[1][1])
+
+
+def test_errors_are_typed(server: ScriptedServer) -> None:
+    server.script["memory.add"] = lambda call: call.fail("over_limit", "25 too many", excess=25, outcome="none")
+    with client_of(server) as client, pytest.raises(OverLimit) as caught:
+        client.memory_add("user", "x" * 1400)
+    assert "over_limit: 25 too many" == str(caught.value)
+    assert (22, False, "none", 25) == (
+        caught.value.code,
+        caught.value.retryable,
+        caught.value.outcome,
+        caught.value.data["excess"],
+    )
+
+
+def test_mutations_get_a_request_id(server: ScriptedServer) -> None:
+    """A version 4 UUID, unless the caller has one."""
+    server.script["memory.add"] = answers(mutation())
+    with client_of(server) as client:
+        client.memory_add("memory", "a fact")
+        client.memory_add("memory", "a fact", request_id="mine")
+    made = server.calls[1][1]["request_id"]
+    assert re.fullmatch(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", made)
+    assert "mine" == server.calls[2][1]["request_id"]
+
+
+def test_a_lost_mutation_is_repeated_under_its_id(server: ScriptedServer) -> None:
+    """The daemon died between the commit and the reply: the second call carries the first one's id."""
+    server.script["memory.add"] = in_turn(Call.drop, answers(mutation(replayed=True)))
+    with client_of(server) as client:
+        assert client.memory_add("memory", "a fact").replayed
+    first, second = (params["request_id"] for method, params in server.calls if method == "memory.add")
+    assert first == second
+    assert 2 == server.connections
+
+
+def test_a_lost_read_is_repeated(server: ScriptedServer) -> None:
+    server.script["memory.read"] = in_turn(Call.drop, answers({"stores": {}}))
+    with client_of(server) as client:
+        client.memory_read()
+    assert ["memory.read", "memory.read"] == server.methods()
+
+
+def test_a_lost_tool_call_is_not_repeated(server: ScriptedServer) -> None:
+    """It has no request_id: done twice, it might change memory twice."""
+    server.script["memory.tool"] = Call.drop
+    with client_of(server) as client, pytest.raises(ConnectionLost):
+        client.memory_tool({"action": "read", "target": "memory"})
+    assert ["memory.tool"] == server.methods()
+
+
+def test_an_unknown_method_is_not_repeated(server: ScriptedServer) -> None:
+    server.script["jobs.claim"] = Call.drop
+    with client_of(server) as client, pytest.raises(ConnectionLost):
+        client.call("jobs.claim", job="j")
+    assert ["jobs.claim"] == server.methods()
+
+
+def test_an_idle_connection_that_was_closed_is_noticed_before_sending(server: ScriptedServer) -> None:
+    """So a call that may not be repeated survives a restart in between."""
+    server.script["memory.tool"] = answers({"success": True, "done": True, "message": "", "usage": ""})
+    with client_of(server) as client:
+        client.rpc_ping()
+        server.restart()
+        assert client.memory_tool({"action": "read", "target": "memory"}).success
+
+
+def test_sessions_outlive_connections(server: ScriptedServer) -> None:
+    server.script["session.snapshot"] = in_turn(
+        Call.drop, answers({"snapshot": {}, "stale": False, "changes_text": ""})
+    )
+    with client_of(server) as client:
+        client.session_snapshot("s-1")
+    assert ["s-1", "s-1"] == [params["session"] for method, params in server.calls if method == "session.snapshot"]
+
+
+def test_closing_a_session_twice_over_a_lost_reply_is_success(server: ScriptedServer) -> None:
+    server.script["session.close"] = in_turn(Call.drop, lambda call: call.fail("no_such_session"))
+    with client_of(server) as client:
+        assert client.session_close("s-1").review is None
+
+
+def test_closing_an_unknown_session_is_an_error(server: ScriptedServer) -> None:
+    server.script["session.close"] = lambda call: call.fail("no_such_session")
+    with client_of(server) as client, pytest.raises(MemdError, match="no_such_session"):
+        client.session_close("s-1")
+
+
+@pytest.mark.parametrize("name", ["shutting_down", "busy", "too_many_requests"])
+def test_passing_troubles_are_waited_out(server: ScriptedServer, name: str) -> None:
+    server.script["memory.add"] = in_turn(lambda call: call.fail(name, outcome="none"), answers(mutation()))
+    with client_of(server) as client:
+        assert client.memory_add("memory", "a fact").changed
+
+
+def test_after_shutting_down_the_next_try_is_on_a_new_connection(server: ScriptedServer) -> None:
+    server.script["rpc.ping"] = in_turn(lambda call: call.fail("shutting_down"), say_nothing)
+    with client_of(server) as client:
+        client.rpc_ping()
+    assert 2 == server.connections
+
+
+def test_passing_troubles_end_with_the_timeout(server: ScriptedServer) -> None:
+    server.script["rpc.ping"] = lambda call: call.fail("too_many_requests")
+    with client_of(server, timeout=0.1) as client, pytest.raises(TooManyRequests):
+        client.rpc_ping()
+
+
+def test_full_disks_are_not_waited_out(server: ScriptedServer) -> None:
+    """Retryable, but by a person: nothing frees room in a few seconds."""
+    server.script["memory.add"] = lambda call: call.fail("no_space", outcome="none")
+    with client_of(server) as client, pytest.raises(MemdError, match="no_space"):
+        client.memory_add("memory", "a fact")
+    assert ["memory.add"] == server.methods()
+
+
+def test_a_mutation_without_a_reply_in_time_is_of_unknown_outcome(server: ScriptedServer) -> None:
+    """With the id to ask again with; and the daemon is told that nobody waits."""
+    server.script["memory.add"] = lambda _: None
+    with client_of(server, timeout=0.05) as client:
+        with pytest.raises(Timeout) as caught:
+            client.memory_add("memory", "a fact", request_id="r")
+        assert ("unknown", "r") == (caught.value.outcome, caught.value.data["request_id"])
+        client.timeout = 5.0
+        client.rpc_ping()
+    assert [("rpc.cancel", [{"msgid": 2}])] == server.notes
+    assert 1 == server.connections
+
+
+def test_a_late_reply_is_not_taken_for_the_next_one(server: ScriptedServer) -> None:
+    late: list[Call] = []
+
+    def answer_both(call: Call) -> None:
+        late[0].reply({"text": "late"})
+        call.reply({"text": "right"})
+
+    server.script["daemon.metrics"] = in_turn(late.append, answer_both)
+    with client_of(server, timeout=0.05) as client:
+        with pytest.raises(Timeout):
+            client.daemon_metrics()
+        client.timeout = 5.0
+        assert "right" == client.daemon_metrics()
+
+
+def test_nobody_at_first_is_an_error_at_once(tmp_path: Path) -> None:
+    with Client(tmp_path / "nowhere", timeout=60, autostart=False) as client, pytest.raises(NotRunning) as caught:
+        client.memory_add("memory", "a fact")
+    assert "none" == caught.value.outcome
+    assert [str(tmp_path / "nowhere")] == caught.value.data["paths"]
+
+
+def test_a_daemon_that_was_there_is_waited_for(server: ScriptedServer) -> None:
+    with client_of(server, timeout=0.1) as client:
+        client.rpc_ping()
+        server.stop()
+        with pytest.raises(NotRunning):
+            client.rpc_ping()
+        server.start()
+        client.rpc_ping()
+
+
+def test_doubt_outlasts_later_failures(server: ScriptedServer) -> None:
+    """The first attempt may have been carried out, so that nobody being there later does not mean ``none``."""
+
+    def drop_and_vanish(call: Call) -> None:
+        server.path.unlink()
+        call.drop()
+
+    server.script["memory.add"] = drop_and_vanish
+    with client_of(server, timeout=0.1) as client, pytest.raises(NotRunning) as caught:
+        client.memory_add("memory", "a fact")
+    assert "unknown" == caught.value.outcome
+
+
+def test_a_daemon_that_refuses_hello_says_why(server: ScriptedServer) -> None:
+    server.script["hello"] = lambda call: call.fail("no_such_profile", profiles=["a", "b"])
+    with client_of(server) as client, pytest.raises(MemdError) as caught:
+        client.rpc_ping()
+    assert ["a", "b"] == caught.value.data["profiles"]
+
+
+def test_the_parting_words_of_a_daemon_are_the_error(server: ScriptedServer) -> None:
+    def refuse(call: Call) -> None:
+        call.notify("rpc.protocol_error", {"code": 11, "name": "internal", "message": "gone mad", "data": {}})
+        call.drop()
+
+    server.script["rpc.ping"] = refuse
+    with client_of(server) as client, pytest.raises(Internal, match="gone mad"):
+        client.rpc_ping()
+
+
+def test_who_does_not_speak_the_protocol_is_not_asked_again(server: ScriptedServer) -> None:
+    server.script["rpc.ping"] = lambda call: call.raw(b"HTTP/1.1 400 Bad Request\r\n")
+    with client_of(server) as client, pytest.raises(ConnectionLost, match="does not speak"):
+        client.rpc_ping()
+    assert ["rpc.ping"] == server.methods()
+
+
+def test_a_forked_child_opens_a_connection_of_its_own(server: ScriptedServer) -> None:
+    """Two processes on one stream would read each other's replies."""
+    with client_of(server) as client:
+        client.rpc_ping()
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                client.rpc_ping()
+                status = 0
+            finally:
+                os._exit(status)
+        assert 0 == os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        client.rpc_ping()
+    assert 2 == server.connections
+
+
+def test_a_starter_is_called_once_when_nobody_listens(tmp_path: Path) -> None:
+    server = ScriptedServer(tmp_path / "s")
+
+    def start(_: object) -> str:
+        server.start()
+        return str(server.path)
+
+    try:
+        with Client(tmp_path / "elsewhere", autostart=start) as client:
+            client.rpc_ping()
+    finally:
+        server.stop()
+    assert ["rpc.ping"] == server.methods()
+
+
+def test_it_shows_where_it_leads(server: ScriptedServer) -> None:
+    with client_of(server) as client:
+        assert f"<Client <Link {server.path} idle>>" == repr(client)
+        client.rpc_ping()
+        assert f"<Client <Link {server.path} connected>>" == repr(client)
+
+
+def test_every_typed_method_calls_its_namesake(server: ScriptedServer) -> None:
+    """An underscore for the dot, and nothing else to learn."""
+    for method in METHODS:
+        server.script[method] = answers({"text": "", "draining": True})
+    with client_of(server) as client:
+        client.memory_apply("memory", [{"action": "add", "content": "x"}])
+        client.memory_replace("memory", "new", id="e1")
+        client.memory_edit("memory", "a", "b")
+        client.memory_remove("memory", old_text="x")
+        client.memory_wipe("memory", "default")
+        client.memory_tool_schema()
+        client.memory_explain("x")
+        client.session_open(key="k")
+        client.session_refresh("s")
+        client.session_close("s", messages=[{"role": "user", "content": "bye"}])
+        client.turn_begin("s", "t", user=True)
+        client.turn_end("s", "t")
+        client.history_list(target="user")
+        client.history_show(1)
+        client.history_diff("memory", 1)
+        client.history_undo(last=1)
+        client.history_redo(last=1)
+        client.history_restore("memory", 1)
+        client.profile_list()
+        client.profile_export()
+        client.profile_create("new")
+        client.profile_import("new", {})
+        client.daemon_status()
+        client.daemon_metrics()
+        client.daemon_reload()
+        client.daemon_stop()
+        assert client.daemon_handover("2")
+        client.rpc_discover()
+    assert METHODS == server.methods()
+
+
+METHODS = [
+    *("memory.apply", "memory.replace", "memory.edit", "memory.remove", "memory.wipe", "memory.tool_schema"),
+    *("memory.explain", "session.open", "session.refresh", "session.close", "turn.begin", "turn.end"),
+    *("history.list", "history.show", "history.diff", "history.undo", "history.redo", "history.restore"),
+    *("profile.list", "profile.export", "profile.create", "profile.import", "daemon.status"),
+    *("daemon.metrics", "daemon.reload", "daemon.stop", "daemon.handover", "rpc.discover"),
+]
+
+
+def test_entries_of_every_store_are_typed(server: ScriptedServer) -> None:
+    store = {"entries": [entry("one")], "usage": {}, "revision": 1, "state": "ok", "path": "/m"}
+    server.script["memory.read"] = answers({"stores": {"memory": store}})
+    with client_of(server) as client:
+        assert "one" == client.memory_read("memory").stores["memory"].entries[0].text
+
+
+def test_hello_is_said_again_after_a_restart(server: ScriptedServer) -> None:
+    server.script["hello"] = say_hello
+    with client_of(server) as client:
+        client.rpc_ping()
+        server.restart()
+        client.rpc_ping()
+    assert ["hello", "rpc.ping", "hello", "rpc.ping"] == [method for method, _ in server.calls]
