@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import pwd
 
+import pytest
+
 from memd.config import agent_sockets, config_file, home_dir, operator_sockets, profile_dir, state_dir
+from memd_client import places
 
 HOME = {"HOME": "/home/u"}
 
@@ -52,3 +55,14 @@ def test_memd_socket_does_not_move_the_operator_socket() -> None:
     expected = ["/run/user/1000/memd-operator/memd.sock", "/home/u/.local/state/memd-operator/run/memd.sock"]
     assert operator_sockets(env) == expected
     assert operator_sockets(env, "/z.sock") == ["/z.sock"]
+
+
+@pytest.mark.parametrize("argument", [None, "/a/b.sock", "here.sock"])
+@pytest.mark.parametrize("runtime", ["", "run", "/run/user/1"])
+@pytest.mark.parametrize("state", ["", "s", "/s"])
+@pytest.mark.parametrize("chosen", ["", "/x/y.sock"])
+def test_the_client_looks_where_the_daemon_listens(argument: str | None, runtime: str, state: str, chosen: str) -> None:
+    """The client has its own copy of the rules, since it loads nothing of the daemon."""
+    env = {**HOME, "XDG_RUNTIME_DIR": runtime, "XDG_STATE_HOME": state, "MEMD_SOCKET": chosen}
+    assert agent_sockets(env, argument) == places.agent_sockets(env, argument)
+    assert operator_sockets(env) == places.operator_sockets(env)
