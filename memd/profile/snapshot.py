@@ -35,8 +35,9 @@ _SIGNS = {"changed": "~", "added": "+", "removed": "-"}
 class Block:
     """One store as it is injected.
 
-    ``header`` is the middle line of the head, ``""`` for an empty store. ``entries`` are the (id, text) pairs that the
-    block shows, a withheld one with the marker as its text. ``left_out`` counts what did not fit.
+    ``header`` is the middle line of the head, ``""`` for an empty store. ``entries`` are the (id, text) pairs behind
+    the block, a withheld one with the marker as its text; the last ``left_out`` of them did not fit. They are in it all
+    the same, so that an entry which only stopped fitting is not told as removed.
     """
 
     text: str = ""
@@ -66,7 +67,7 @@ def render_block(target: Target, document: Document, limits: Limits, withheld: M
         lines.append(COUNTED_BORDER.join([text for _, text in shown[:kept]]))
     if left_out:
         lines.append(f"[{left_out} newest entries left out: over the limit]")
-    return Block("\n".join(lines), header, left_out, tuple(shown[:kept]))
+    return Block("\n".join(lines), header, left_out, tuple(shown))
 
 
 def header_line(target: Target, usage: Usage) -> str:
