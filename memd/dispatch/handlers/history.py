@@ -1,0 +1,115 @@
+"""``history.*``: what was changed, by whom, and taking it back.
+
+What comes in: revision numbers and selectors. What goes out: revisions, differences, what an undo did. What must not be
+here: how history is stored or inverted.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from memd.dispatch import translate
+from memd.dispatch.table import Method
+from memd.dispatch.writes import fingerprint
+from memd.errors import InvalidParams
+from memd.profile.history import Selector
+from memd.protocol import params as p, results, types
+
+if TYPE_CHECKING:
+    from memd.dispatch.context import Context
+
+
+async def list_revisions(context: Context, params: p.HistoryList) -> results.RevisionList:
+    """Revisions, newest first."""
+    rows, following = await context.profile.list_revisions(
+        target=params.target,
+        session=params.session,
+        job=params.job,
+        entry=params.entry,
+        limit=params.limit,
+        before=params.before,
+    )
+    return results.RevisionList(revisions=[translate.revision(row) for row in rows], next=following)
+
+
+async def show(context: Context, params: p.HistoryShow) -> results.RevisionShown:
+    """One revision, and what stood after it."""
+    row, entries = await context.profile.show_revision(params.revision)
+    stores = types.PerStore(
+        memory=[translate.entry(item) for item in entries["memory"]],
+        user=[translate.entry(item) for item in entries["user"]],
+    )
+    return results.RevisionShown(**translate.revision_fields(row), entries=stores)
+
+
+async def diff(context: Context, params: p.HistoryDiff) -> results.DiffResult:
+    """What differs between two revisions of a store."""
+    text, changes = await context.profile.diff(params.target, params.from_, params.to)
+    return results.DiffResult(text=text, changes=translate.target_changes(changes))
+
+
+async def undo(context: Context, params: p.HistoryUndo) -> results.UndoResult:
+    """Take changes back."""
+    return await _undo(context, params, redo=False)
+
+
+async def redo(context: Context, params: p.HistoryRedo) -> results.UndoResult:
+    """Take an undo back."""
+    return await _undo(context, params, redo=True)
+
+
+async def restore(context: Context, params: p.HistoryRestore) -> results.UndoResult:
+    """Make a store what it was."""
+    writing = context.writing(params)
+    undone = await context.profile.restore(
+        params.target,
+        params.revision,
+        writing.caller,
+        request_id=params.request_id,
+        fingerprint=fingerprint("history.restore", params),
+        if_revision=params.if_revision,
+    )
+    return translate.undo_result(undone)
+
+
+async def _undo(context: Context, params: p.SelectorParams, *, redo: bool) -> results.UndoResult:
+    selector, mark = _selector(params), fingerprint("history.redo" if redo else "history.undo", params)
+    if params.if_revision is not None:
+        msg = "if_revision: an undo may concern both stores, so it takes none; it conflicts by entry"
+        raise InvalidParams(msg, field="if_revision")
+    if selector.session is not None:  # it says which changes, and may be closed long since
+        params = msgspec.structs.replace(params, session=None, turn=None)
+    writing = context.writing(params)
+    undone = await context.profile.undo(
+        selector, writing.caller, redo=redo, request_id=params.request_id, fingerprint=mark
+    )
+    return translate.undo_result(undone)
+
+
+def _selector(params: p.SelectorParams) -> Selector:
+    """Which changes are meant; ``session`` selects only where nothing else does, else it says who asks.
+
+    Raises:
+        InvalidParams: None or several are named.
+    """
+    named = [name for name in ("revision", "job", "last") if getattr(params, name) is not None]
+    if len(named) > 1:
+        msg = f"{named[1]}: give one of revision, job, session or last, not several"
+        raise InvalidParams(msg, field=named[1])
+    if not named and params.session is None:
+        msg = "revision: one of revision, job, session or last says what to undo"
+        raise InvalidParams(msg, field="revision")
+    session = None if named else params.session
+    return Selector(revision=params.revision, session=session, job=params.job, last=params.last)
+
+
+METHODS = (
+    Method("history.list", p.HistoryList, results.RevisionList, "read", list_revisions, "task"),
+    Method("history.show", p.HistoryShow, results.RevisionShown, "read", show, "task"),
+    Method("history.diff", p.HistoryDiff, results.DiffResult, "read", diff, "task"),
+    Method("history.undo", p.HistoryUndo, results.UndoResult, "full", undo, "task", mutation=True),
+    Method("history.redo", p.HistoryRedo, results.UndoResult, "full", redo, "task", mutation=True),
+    Method("history.restore", p.HistoryRestore, results.UndoResult, "full", restore, "task", mutation=True),
+)

@@ -1,0 +1,116 @@
+"""``session.*``: frozen snapshots of agent sessions.
+
+What comes in: session ids and keys. What goes out: snapshots, and what has changed since. What must not be here: how a
+session is kept (``memd/sessions``).
+
+A connection without access gets a session with an empty snapshot: the host's code need not know that memory is off.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from memd.dispatch import translate
+from memd.dispatch.call import Pending, after
+from memd.dispatch.notices import snapshot_notices, store_notices
+from memd.dispatch.table import Method
+from memd.dispatch.tool_schema import tool_schema
+from memd.protocol import params as p, results
+from memd.sessions import EMPTY_SNAPSHOT, OpenRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+    import msgspec
+
+    from memd.dispatch.context import Context
+    from memd.profile.values import Notice
+    from memd.sessions import Opened, Session
+
+
+def session_open(
+    context: Context, params: p.SessionOpen
+) -> results.SessionOpened | Pending | Coroutine[Any, Any, results.SessionOpened]:
+    """Open or resume a session; what others wrote until now is in a new snapshot."""
+    if context.may("read") and context.profile.look_due():
+        return _look_and_open(context, params)
+    opened = _open(context, params)
+    if opened.session.saved is None:
+        return _opened(context, opened, params)
+    return after(opened.session.saved, lambda: _opened(context, opened, params))
+
+
+async def _look_and_open(context: Context, params: p.SessionOpen) -> results.SessionOpened:
+    await context.profile.look()
+    opened = _open(context, params)
+    if opened.session.saved is not None:
+        await opened.session.saved.wait()
+    return _opened(context, opened, params)
+
+
+def _open(context: Context, params: p.SessionOpen) -> Opened:
+    request = OpenRequest(params.session, params.key, params.parent, params.endpoint)
+    opened = context.services.sessions.open(context.profile, request, may_read=context.may("read"))
+    context.watch(opened.session)
+    return opened
+
+
+def _opened(context: Context, opened: Opened, params: p.SessionOpen) -> results.SessionOpened:
+    session = opened.session
+    frozen, changes = EMPTY_SNAPSHOT, ""
+    notices: list[Notice] = []
+    if context.may("read"):
+        frozen = session.frozen or EMPTY_SNAPSHOT
+        changes = context.services.sessions.changes(session, context.profile)
+        notices = [*store_notices(context.profile), *snapshot_notices(frozen)]
+    return results.SessionOpened(
+        session=session.id,
+        resumed=opened.resumed,
+        snapshot=translate.snapshot(frozen),
+        stale=bool(changes),
+        changes_text=changes,
+        fence=results.Fence(open=session.fence.open, close=session.fence.close),
+        tool=tool_schema(params.style),
+        pending=results.Pending(count=0, oldest_s=0),
+        notices=[translate.notice(item) for item in notices],
+    )
+
+
+def session_snapshot(context: Context, params: p.SessionSnapshot) -> msgspec.Raw:
+    """The frozen snapshot again."""
+    session = context.session(params.session)
+    services = context.services
+    return services.answers.snapshot(context.profile, session, session.frozen or EMPTY_SNAPSHOT, services.sessions)
+
+
+def session_refresh(
+    context: Context, params: p.SessionRefresh
+) -> Pending | Coroutine[Any, Any, results.SessionRefreshed]:
+    """Freeze the stores anew, at a boundary of the conversation."""
+    session = context.session(params.session)
+    if context.profile.look_due():
+        return _look_and_refresh(context, session)
+    return after(context.services.sessions.refresh(session, context.profile), lambda: _refreshed(session))
+
+
+async def _look_and_refresh(context: Context, session: Session) -> results.SessionRefreshed:
+    await context.profile.look()
+    await context.services.sessions.refresh(session, context.profile).wait()
+    return _refreshed(session)
+
+
+def _refreshed(session: Session) -> results.SessionRefreshed:
+    return results.SessionRefreshed(snapshot=translate.snapshot(session.frozen or EMPTY_SNAPSHOT))
+
+
+def session_close(context: Context, params: p.SessionClose) -> Pending:
+    """Forget a session."""
+    return after(context.services.sessions.close(context.session(params.session)), results.SessionClosed)
+
+
+METHODS = (
+    Method("session.open", p.SessionOpen, results.SessionOpened, "none", session_open, "task"),
+    Method("session.snapshot", p.SessionSnapshot, results.SessionShown, "read", session_snapshot),
+    Method("session.refresh", p.SessionRefresh, results.SessionRefreshed, "read", session_refresh, "task"),
+    Method("session.close", p.SessionClose, results.SessionClosed, "read", session_close, "deferred"),
+)

@@ -1,0 +1,59 @@
+"""What a connection or a session is told about its stores.
+
+What comes in: published states. What goes out: notices. What must not be here: wire types, how a state came to be.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from memd.profile.values import TARGETS, Notice
+
+if TYPE_CHECKING:
+    from memd.dispatch.ports import Profile
+    from memd.profile.values import StoreState
+    from memd.sessions import FrozenSnapshot
+
+_ADVICE = {
+    "foreign": "it has no borders between entries; `memd import` turns it into entries, nothing is rewritten before",
+    "stale": "its file cannot be read now, the last good state is served",
+    "read_only": "its file cannot be written, reading goes on",
+    "unreadable": "its file cannot be read and there is no earlier state",
+    "disabled": "it is switched off in the settings",
+}
+
+
+def store_notices(profile: Profile) -> list[Notice]:
+    """One notice for each thing that is not as usual with the stores."""
+    found = []
+    for target in TARGETS:
+        state = profile.state(target)
+        if state.condition != "ok":
+            found.append(_condition(state))
+        undecodable = [entry.id for entry in state.document.entries if entry.undecodable]
+        if undecodable:
+            message = (
+                f"{len(undecodable)} entries of {state.path} hold bytes that are not UTF-8; they are never injected"
+            )
+            found.append(Notice("undecodable", message, {"target": target, "ids": undecodable}))
+    return found
+
+
+def snapshot_notices(frozen: FrozenSnapshot) -> list[Notice]:
+    """What a snapshot does not show although it is in the store."""
+    return [
+        Notice(
+            "left_out",
+            f"{count} newest entries of {target} are over the limit and left out",
+            {"target": target, "count": count},
+        )
+        for target, count in frozen.left_out.items()
+        if count
+    ]
+
+
+def _condition(state: StoreState) -> Notice:
+    message = f"{state.path} is {state.condition.replace('_', '-')}: {_ADVICE[state.condition]}"
+    if state.detail:
+        message += f" ({state.detail})"
+    return Notice(f"store_{state.condition}", message, {"target": state.target, "path": state.path})

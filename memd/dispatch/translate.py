@@ -1,0 +1,251 @@
+"""Domain values to wire structs: the only place where the one becomes the other.
+
+What comes in: entries, changes, usages, notices, revisions, snapshots. What goes out: ``memd.protocol`` structs. What must
+not be here: decisions; anything that is not a change of shape.
+
+Texts leave as people see them: bytes that are not UTF-8 as U+FFFD.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from memd.profile.content import display
+from memd.protocol import results, types
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from memd.dispatch.ports import Profile
+    from memd.profile.entries import Entry
+    from memd.profile.history import Explanation, RevisionRow
+    from memd.profile.values import Change, Committed, Notice, StoreState, Target, TargetChange, Undone, Usage
+    from memd.sessions import FrozenSnapshot
+    from memd.store.records import ChangeRecord, EventRecord
+
+T = TypeVar("T")
+
+
+def shown(text: str | None) -> str | None:
+    """A text that can be sent, or none."""
+    return text if text is None or text.isascii() else display(text)
+
+
+def _decoded(data: bytes | None) -> str | None:
+    return None if data is None else shown(data.decode("utf-8", "surrogateescape"))
+
+
+def usage(value: Usage) -> types.Usage:
+    """How full a store is."""
+    return types.Usage(
+        chars=value.chars,
+        limit=value.limit,
+        free=value.free,
+        percent=value.percent,
+        near_limit=value.near_limit,
+    )
+
+
+def usage_line(value: Usage) -> str:
+    """How full a store is, for a model: ``31% — 688/2,200 chars``."""
+    return f"{value.percent}% — {value.chars:,}/{value.limit:,} chars"
+
+
+def entry(value: Entry) -> types.Entry:
+    """One entry."""
+    return types.Entry(
+        id=value.id,
+        text=value.shown,
+        chars=value.chars,
+        hash=value.hash,
+        origin=value.origin,
+        created_at=types.rfc3339(value.created_us),
+        created_us=value.created_us,
+        updated_at=types.rfc3339(value.updated_us),
+        updated_us=value.updated_us,
+        findings=[],
+        undecodable=value.undecodable,
+    )
+
+
+def entry_ref(value: Entry) -> types.EntryRef:
+    """One entry as errors and tool answers show it."""
+    return types.EntryRef(id=value.id, chars=value.chars, text=value.shown)
+
+
+def notice(value: Notice) -> types.Notice:
+    """Something worth telling."""
+    return types.Notice(name=value.name, message=value.message, data=dict(value.data))
+
+
+def change(value: Change, target: Target) -> types.Change:
+    """One change."""
+    return types.Change(
+        action=value.action, target=target, id=value.id, before=shown(value.before), after=shown(value.after)
+    )
+
+
+def target_changes(values: Iterable[TargetChange]) -> list[types.Change]:
+    """Changes of both stores."""
+    return [change(value.change, value.target) for value in values]
+
+
+def mutation(value: Committed, notices: Sequence[Notice] = ()) -> types.Mutation:
+    """The answer to a change; ``notices`` are those of dispatch itself."""
+    return types.Mutation(**_mutation_fields(value, notices))
+
+
+def apply_result(value: Committed, notices: Sequence[Notice] = ()) -> types.ApplyResult:
+    """The answer to a batch."""
+    rows = [types.OpResult(index=index, status=step.status, id=step.id) for index, step in enumerate(value.steps)]
+    fields = _mutation_fields(value, notices)
+    fields["entry"] = None
+    return types.ApplyResult(**fields, applied=sum(row.status == "applied" for row in rows), results=rows)
+
+
+def _mutation_fields(value: Committed, notices: Sequence[Notice]) -> dict[str, Any]:
+    return {
+        "changed": value.changed,
+        "target": value.target,
+        "revision": value.revision,
+        "changes": [change(item, value.target) for item in value.changes],
+        "usage": usage(value.usage),
+        "message": value.message,
+        "notices": [notice(item) for item in (*value.notices, *notices)],
+        "replayed": value.replayed,
+        "entry": None if value.entry is None else entry(value.entry),
+    }
+
+
+def undo_result(value: Undone) -> results.UndoResult:
+    """The answer to undo, redo and restore."""
+    return results.UndoResult(
+        revisions=list(value.revisions),
+        changes=target_changes(value.changes),
+        conflicts=[results.UndoConflict(id=entry_id, reason=reason) for entry_id, reason in value.conflicts],
+        usage=some_stores({target: usage(item) for target, item in value.usage.items()}),
+        replayed=value.replayed,
+        revision=value.revisions[-1] if value.revisions else None,
+    )
+
+
+def some_stores(values: Mapping[Target, T]) -> types.SomeStores[T]:
+    """One value for each store that is concerned."""
+    return types.SomeStores(memory=values.get("memory"), user=values.get("user"))
+
+
+def store_content(value: StoreState) -> results.StoreContent:
+    """A store as it is now."""
+    return results.StoreContent(
+        entries=[entry(item) for item in value.document.entries],
+        usage=usage(value.usage),
+        revision=value.revision,
+        state=value.condition,
+        path=value.path,
+        detail=value.detail or None,
+    )
+
+
+def store_info(value: StoreState) -> types.StoreInfo:
+    """Where a store stands."""
+    return types.StoreInfo(
+        path=value.path,
+        state=value.condition,
+        usage=usage(value.usage),
+        revision=value.revision,
+        detail=value.detail or None,
+    )
+
+
+def store_infos(profile: Profile) -> types.PerStore[types.StoreInfo]:
+    """Where both stores of a profile stand."""
+    return types.PerStore(memory=store_info(profile.state("memory")), user=store_info(profile.state("user")))
+
+
+def profile_info(profile: Profile) -> results.ProfileInfo:
+    """A profile and where it lives."""
+    return results.ProfileInfo(name=profile.name, dir=profile.dir, stores=store_infos(profile))
+
+
+def snapshot(value: FrozenSnapshot) -> types.Snapshot:
+    """The frozen bytes of a session."""
+    return types.Snapshot(
+        id=value.id,
+        text=value.text,
+        blocks=_per_store(value.blocks),
+        headers=_per_store(value.headers),
+        revisions=_per_store(value.revisions),
+        withheld=[types.Withheld(target=item.target, id=item.id, rule=item.rule) for item in value.withheld],
+        left_out=_per_store(value.left_out),
+    )
+
+
+def _per_store(values: Mapping[str, T]) -> types.PerStore[T]:
+    return types.PerStore(memory=values["memory"], user=values["user"])
+
+
+def revision(row: RevisionRow) -> types.Revision:
+    """One accepted change with its provenance."""
+    return types.Revision(**revision_fields(row))
+
+
+def revision_fields(row: RevisionRow) -> dict[str, Any]:
+    """The fields of a revision, for the structs that have more of them."""
+    record = row.record
+    return {
+        "revision": record.revision,
+        "target": row.target,
+        "at": types.rfc3339(record.us),
+        "us": record.us,
+        "origin": record.origin,
+        "client": record.client,
+        "uid": record.uid,
+        "pid": record.pid,
+        "changes": [_change_record(item, row.target) for item in record.changes],
+        "session": record.session,
+        "turn": record.turn,
+        "job": record.job,
+        "reason": record.reason,
+        "undone_by": record.undone_by,
+    }
+
+
+def _change_record(value: ChangeRecord, target: Target) -> types.Change:
+    return types.Change(
+        action=value.action,  # type: ignore[arg-type]  # only actions are stored
+        target=target,
+        id=value.id,
+        before=_decoded(value.before),
+        after=_decoded(value.after),
+    )
+
+
+def explanation(value: Explanation) -> results.ExplainMatch:
+    """What became of a text."""
+    return results.ExplainMatch(
+        state=value.state,
+        target=value.target,
+        at=types.rfc3339(value.us),
+        us=value.us,
+        reason=value.reason,
+        id=value.id,
+        revision=value.revision,
+        rule=value.rule,
+    )
+
+
+def event(record: EventRecord) -> types.Event:
+    """Something that happened."""
+    return types.Event(
+        seq=record.seq,
+        at=types.rfc3339(record.us),
+        us=record.us,
+        topic=record.topic,
+        profile=record.profile,
+        data=record.data,
+        target=record.target,  # type: ignore[arg-type]  # only targets are stored
+        revision=record.revision,
+        session=record.session,
+        job=record.job,
+        id=record.id,
+    )
