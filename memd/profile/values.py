@@ -6,13 +6,11 @@ What must not be here: wire types (``protocol/types.py``), stored records (``sto
 
 from __future__ import annotations
 
+from collections.abc import Mapping  # noqa: TC003 - msgspec reads the annotations of remembered answers
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from memd.profile.entries import Document, Entry
+from memd.profile.entries import Document, Entry  # noqa: TC001 - as above
 
 Target = Literal["memory", "user"]
 Action = Literal["add", "replace", "edit", "remove"]
