@@ -21,14 +21,16 @@ class Ticket:
     """One piece of work under way.
 
     ``drained`` is set by the worker when the work can no longer be taken out; until then ``withdraw`` works.
+    ``blocked_by`` says what it waits for (a lock somebody holds): the error to tell when its deadline passes.
     """
 
-    __slots__ = ("_callbacks", "done", "drained", "error", "result", "withdrawn")
+    __slots__ = ("_callbacks", "blocked_by", "done", "drained", "error", "result", "withdrawn")
 
     def __init__(self) -> None:
         self.done = False
         self.drained = False
         self.withdrawn = False
+        self.blocked_by: MemdError | None = None
         self.result: Any = None
         self.error: MemdError | None = None
         self._callbacks: list[Callable[[Ticket], None]] = []

@@ -117,7 +117,9 @@ def make_entry(raw: str) -> Entry:
 def parse(data: bytes) -> Document:
     """Read a memory file. Never fails; ``render(parse(data)) == data`` for every input."""
     content = data.decode("utf-8", "surrogateescape")
-    head, entries, gaps, pending = "", [], [], ""
+    head, pending = "", ""
+    entries: list[Entry] = []
+    gaps: list[str] = []
     for segment, border in _segments(content):
         core = strip_outer(segment)
         if not core:

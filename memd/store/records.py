@@ -117,3 +117,64 @@ class SessionRecord(msgspec.Struct, kw_only=True):
     seen_us: int
     closed: bool = False
     body: bytes = b""
+
+
+class TurnRecord(msgspec.Struct, kw_only=True):
+    """A turn of a session that was begun; ``status`` is open, completed or interrupted."""
+
+    session: str
+    turn: str
+    user: bool
+    status: str
+    us: int
+
+
+class PreimageRecord(msgspec.Struct, kw_only=True):
+    """Bytes that were on disk and would be lost by a merge; kept once per content (SHA-256)."""
+
+    store: int
+    revision: int
+    us: int
+    hash: bytes
+    data: bytes
+
+
+class Part(msgspec.Struct, kw_only=True):
+    """What one owner adds to a group commit: applied whole or not at all, with everything else in the group.
+
+    ``undone`` marks revisions as undone by another (or by none again); ``checkpoints`` are file checkpoints
+    (store, revision); ``forget`` are request ids taken back by a compensating revision.
+    """
+
+    revisions: list[RevisionRecord] = []
+    renderings: list[RenderingRecord] = []
+    entry_ids: list[tuple[int, str]] = []
+    preimages: list[PreimageRecord] = []
+    events: list[EventRecord] = []
+    requests: list[RequestRecord] = []
+    refusals: list[RefusalRecord] = []
+    sessions: list[SessionRecord] = []
+    snapshots: list[SnapshotRecord] = []
+    turns: list[TurnRecord] = []
+    undone: list[tuple[int, int | None]] = []
+    checkpoints: list[tuple[int, int]] = []
+    forget: list[tuple[str, str]] = []
+
+    @property
+    def weight(self) -> int:
+        """Approximate size in bytes, for the bound of a group."""
+        return sum(len(item.data) for item in self.renderings) + sum(len(item.data) for item in self.preimages) + 300 * (
+            len(self.revisions) + len(self.events) + len(self.requests)
+        )
+
+
+class StoreRow(msgspec.Struct, kw_only=True):
+    """A store as the journal knows it: where it is and up to which revision its file is fsynced."""
+
+    id: int
+    directory: str
+    name: str
+    device: int
+    inode: int
+    checkpoint: int
+    in_place: bool = False

@@ -1,0 +1,125 @@
+"""Adoption: when to believe what another program left in a memory file, and what it becomes.
+
+What comes in: the head of a store and the bytes found in its file. What goes out: when they may be believed, and the
+merged document. What must not be here: I/O, clocks (times are arguments), tasks.
+
+A program that rewrites a file passes through states nobody means: empty after the truncation, half after the first
+write. So bytes that only add are believed at once; bytes that would drop entries only when they have stood still.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from memd.profile.entries import Document, Entry, parse
+from memd.profile.merge import choose_base, merge, split_appended
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from memd.profile.merge import Merged
+    from memd.profile.values import Stamp
+
+SETTLE_S = 0.1
+"""A file that would drop entries is believed after this long without change."""
+SETTLE_EMPTY_S = 0.5
+"""An empty or missing file takes longer: `: > file; sleep; cat >> file` is how people restore."""
+SETTLE_MOST_S = 2.0
+"""But no longer than this, however busily it is rewritten."""
+RECENT_US = 5_000_000
+"""An entry that memd put into the file this short a time before an outside restore survives it."""
+
+
+@dataclass(slots=True)
+class Unsettled:
+    """Foreign bytes under observation. Times are trio's, in seconds."""
+
+    data: bytes | None
+    first_seen: float
+    last_changed: float
+
+    def observe(self, data: bytes | None, now: float) -> None:
+        """Note the bytes found now."""
+        if data != self.data:
+            self.data = data
+            self.last_changed = now
+
+    def settles_at(self) -> float:
+        """When the bytes may be believed if they do not change again."""
+        quiet = SETTLE_S if self.data and self.data.strip() else SETTLE_EMPTY_S
+        return min(self.last_changed + quiet, self.first_seen + SETTLE_MOST_S)
+
+
+@dataclass(frozen=True, slots=True)
+class Older:
+    """An older rendering: its bytes, and its document with ids."""
+
+    data: bytes
+    document: Document
+
+
+def would_drop(head: Document, data: bytes | None) -> bool:
+    """True if adopting these bytes would take an entry away."""
+    if data is None:
+        return bool(head.entries)
+    theirs = split_appended(head, data) or parse(data)
+    missing = Counter(entry.text for entry in head.entries)
+    missing.subtract(Counter(entry.text for entry in theirs.entries))
+    return any(count > 0 for count in missing.values())
+
+
+def adopt(
+    head: Document,
+    data: bytes,
+    *,
+    older: Sequence[Older],
+    changed_us: int,
+    stamp: Stamp,
+    new_id: Callable[[str], str],
+) -> Merged:
+    """Merge the bytes of a file into the head.
+
+    Args:
+        head: The store as memd has it.
+        data: The file's bytes; ``b""`` for a missing file.
+        older: The renderings before the head that the writer may have started from, newest first.
+        changed_us: When the file was changed, in microseconds since the epoch.
+        stamp: Time and origin for what is new.
+        new_id: Gives out an unused id for a text.
+    """
+    appended = split_appended(head, data)
+    if appended is not None or not would_drop(head, data):
+        return merge(head, appended or parse(data), head, stamp=stamp, new_id=new_id)
+    theirs = parse(data)
+    if any(data == rendering.data for rendering in older):
+        protect = frozenset(entry.id for entry in head.entries if entry.updated_us > changed_us - RECENT_US)
+        return merge(head, theirs, head, stamp=stamp, new_id=new_id, protect=protect)
+    for rendering in older:  # appended to an older version, by a program that held it open
+        appended = split_appended(rendering.document, data)
+        if appended is not None:
+            return merge(rendering.document, appended, head, stamp=stamp, new_id=new_id)
+    candidates = [head, *(rendering.document for rendering in older)]
+    return merge(candidates[choose_base(theirs, candidates)], theirs, head, stamp=stamp, new_id=new_id)
+
+
+def identify(document: Document, head: Document) -> Document:
+    """A parsed document with the ids of the head's entries of equal text, in order.
+
+    Entries the head does not have get an id that is nobody's, so that a merge takes them as gone from the head.
+    """
+    known: dict[str, deque[Entry]] = {}
+    for entry in head.entries:
+        known.setdefault(entry.text, deque()).append(entry)
+    entries: list[Entry] = []
+    for index, entry in enumerate(document.entries):
+        queue = known.get(entry.text)
+        if queue:
+            match = queue.popleft()
+            entries.append(replace(match, raw=entry.raw))
+        else:
+            entries.append(replace(entry, id=f"?{index}"))
+    return replace(document, entries=tuple(entries))
+
+

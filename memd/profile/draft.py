@@ -1,0 +1,189 @@
+"""Drafts: the next state of a store while a group is planned.
+
+What comes in: a store's head, adopted bytes, planned changes. What goes out: records for the journal and the bytes for
+the file. What must not be here: I/O, tasks, tickets. A draft that is thrown away leaves the store as it was.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+from memd.profile.entries import render
+from memd.profile.memory_store import entry_records
+from memd.profile.values import Caller, Notice, Stamp, Usage, usage_of
+from memd.store.records import ChangeRecord, EventRecord, Part, PreimageRecord, RenderingRecord, RevisionRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from memd.profile.entries import Document
+    from memd.profile.memory_store import MemoryStore
+    from memd.profile.values import Change, Target
+    from memd.store.files import Image
+
+ID_LENGTH = 6
+"""Characters of an entry id: 30 bits, which a store of a thousand entries fills without trouble."""
+PREIMAGE_LIMIT = 1024 * 1024
+
+
+class Draft:
+    """One store's tentative next state.
+
+    ``document`` and ``revision`` run ahead of the store's while operations are planned on top of each other.
+    """
+
+    def __init__(self, store: MemoryStore, image: Image, now_us: int, take_revision: Callable[[], int]) -> None:
+        self.store = store
+        self.image = image
+        self.now_us = now_us
+        self.document: Document = store.document
+        self.revision = store.revision
+        self.part = Part()
+        self.notices: list[Notice] = []
+        self.data: bytes | None = None
+        self.adopted = False
+        self._take_revision = take_revision
+        self._new_ids: set[str] = set()
+        self._was_near = store.state.usage.near_limit
+
+    def __repr__(self) -> str:
+        return f"<Draft of {self.store.place.name} at {self.revision}, {len(self.part.revisions)} revisions>"
+
+    @property
+    def target(self) -> Target:
+        """The store's target."""
+        return self.store.target
+
+    @property
+    def usage(self) -> Usage:
+        """How full the draft is."""
+        return usage_of(self.document.chars, self.store.limits)
+
+    def stamp(self, origin: str) -> Stamp:
+        """Time and origin for what is planned now."""
+        return Stamp(self.now_us, origin)
+
+    def new_id(self, text: str) -> str:
+        """An id that this store has never given out, derived from the text so that it does not depend on chance."""
+        number = 0
+        while True:
+            seed = f"{text}\0{number}" if number else text
+            digest = hashlib.sha256(seed.encode("utf-8", "surrogateescape")).digest()
+            found = base64.b32encode(digest).decode().lower()[:ID_LENGTH]
+            if found not in self.store.used_ids and found not in self._new_ids:
+                self._new_ids.add(found)
+                return found
+            number += 1
+
+    def record(
+        self, kind: str, document: Document, changes: Sequence[Change], caller: Caller, *, undoes: Sequence[int] = ()
+    ) -> int:
+        """Make ``document`` the draft's state under a new revision and return its number."""
+        self.revision = self._take_revision()
+        self.document = document
+        self.part.revisions.append(
+            RevisionRecord(
+                revision=self.revision,
+                store=self.store.id,
+                us=self.now_us,
+                kind=kind,
+                origin=caller.origin,
+                client=caller.client,
+                uid=caller.uid,
+                pid=caller.pid,
+                session=caller.session,
+                turn=caller.turn,
+                job=caller.job,
+                reason=caller.reason,
+                changes=[change_record(change) for change in changes],
+                undoes=list(undoes),
+            )
+        )
+        self.emit(
+            "memory.changed",
+            session=caller.session,
+            job=caller.job,
+            data={
+                "kind": kind,
+                "origin": caller.origin,
+                "client": caller.client,
+                "changes": [{"action": change.action, "id": change.id} for change in changes],
+            },
+        )
+        return self.revision
+
+    def emit(self, topic: str, *, session: str | None = None, job: str | None = None, data: dict[str, Any]) -> None:
+        """Add an event about this store, for every profile that has it."""
+        for profile in self.store.profiles:
+            self.part.events.append(
+                EventRecord(
+                    us=self.now_us,
+                    topic=topic,
+                    profile=profile,
+                    target=self.target,
+                    revision=self.revision,
+                    session=session,
+                    job=job,
+                    data=data,
+                )
+            )
+
+    def keep(self, data: bytes) -> None:
+        """Keep bytes that a merge would lose, once for each content and up to 1 MiB."""
+        if data and len(data) <= PREIMAGE_LIMIT:
+            digest = hashlib.sha256(data).digest()
+            self.part.preimages.append(
+                PreimageRecord(store=self.store.id, revision=self.revision, us=self.now_us, hash=digest, data=data)
+            )
+
+    def finish(self) -> bytes | None:
+        """Complete the part. Returns the bytes the file has to get, or None if it is to stay as it is."""
+        if not self.part.revisions:
+            return None
+        data = render(self.document)
+        self.part.renderings.append(
+            RenderingRecord(
+                store=self.store.id,
+                revision=self.revision,
+                us=self.now_us,
+                data=data,
+                entries=entry_records(self.document),
+            )
+        )
+        self.part.entry_ids.extend((self.store.id, entry) for entry in sorted(self._new_ids))
+        usage = self.usage
+        if usage.near_limit and not self._was_near:
+            self.emit("memory.near_limit", data={"percent": usage.percent, "chars": usage.chars, "limit": usage.limit})
+        if data == (self.image.data or b""):
+            return None  # a missing file and an empty one are the same store
+        if self.image.in_place:
+            self.keep(self.image.data or b"")
+        return data
+
+    def settle(self) -> None:
+        """The draft is durable: make it the store's head."""
+        store = self.store
+        store.document = self.document
+        store.revision = self.revision
+        store.used_ids |= self._new_ids
+        if self.part.renderings:
+            store.data = self.part.renderings[-1].data
+
+
+def change_record(change: Change) -> ChangeRecord:
+    """A change as the journal stores it."""
+    return ChangeRecord(
+        change.action,
+        change.id,
+        _bytes(change.before),
+        _bytes(change.after),
+        change.place,
+        change.created_us,
+        change.origin,
+    )
+
+
+def _bytes(text: str | None) -> bytes | None:
+    return None if text is None else text.encode("utf-8", "surrogateescape")

@@ -1,0 +1,243 @@
+"""Groups: the planning of one commit over the stores of a writer.
+
+What comes in: images of the files, the work that waits, older renderings where they are needed. What goes out: drafts, a
+part for the journal, and the answers to give once it is durable. What must not be here: I/O, tasks.
+
+Everything is planned on drafts, so that a group can be planned anew when one of its stores falls out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from memd.deferred import Ticket  # noqa: TC001 - dataclass field
+from memd.errors import CurationError, StoreError, WireError
+from memd.profile import requests
+from memd.profile.adoption import Older, adopt
+from memd.profile.draft import Draft
+from memd.profile.entries import parse
+from memd.profile.merge import merge, split_appended
+from memd.profile.values import Caller
+from memd.profile.work import Edit, Work, notice
+from memd.store.records import EventRecord, Part, RefusalRecord, RequestRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from memd.profile.memory_store import Foreign, MemoryStore
+    from memd.profile.merge import Merged
+    from memd.profile.requests import Result
+    from memd.store.files import Image
+
+GROUP_OPERATIONS = 256
+OUTSIDE = Caller(origin="outside")
+
+
+@dataclass
+class Answer:
+    """What to tell one piece of work: a result or an error."""
+
+    work: Work
+    result: Result | None
+    error: WireError | None
+
+    @property
+    def ticket(self) -> Ticket:
+        """The ticket to settle."""
+        return self.work.ticket
+
+    def give(self) -> None:
+        """Settle the ticket."""
+        if self.error is not None:
+            self.ticket.fail(self.error)
+        else:
+            self.ticket.finish(self.result)
+
+
+@dataclass
+class Group:
+    """One planned commit."""
+
+    drafts: dict[MemoryStore, Draft]
+    answers: list[Answer] = field(default_factory=list)
+    refusals: Part = field(default_factory=Part)
+
+    @property
+    def needs_commit(self) -> bool:
+        """True if somebody waits for something durable."""
+        return any(draft.part.revisions for draft in self.drafts.values()) or any(
+            answer.result is not None and answer.work.request_id is not None for answer in self.answers
+        )
+
+    def part(self, now_us: int) -> Part:
+        """Everything the group puts into the journal."""
+        part = Part()
+        for draft in self.drafts.values():
+            found = draft.part
+            part.revisions += found.revisions
+            part.renderings += found.renderings
+            part.entry_ids += found.entry_ids
+            part.preimages += found.preimages
+            part.events += found.events
+            part.undone += found.undone
+        part.requests = self.request_records(now_us)
+        part.events += self.refusals.events
+        part.refusals += self.refusals.refusals
+        return part
+
+    def request_records(self, now_us: int) -> list[RequestRecord]:
+        """The answers that are remembered under a request id."""
+        return [
+            RequestRecord(
+                profile=answer.work.profile,
+                request_id=answer.work.request_id,
+                fingerprint=answer.work.fingerprint,
+                us=now_us,
+                answer=requests.encode(answer.result),
+            )
+            for answer in self.answers
+            if answer.work.request_id is not None and answer.result is not None
+        ]
+
+    def answers_about(self, store: MemoryStore) -> list[Answer]:
+        """The answers of work that needs this store."""
+        return [answer for answer in self.answers if store in answer.work.plan.stores]
+
+
+def plan_group(
+    queue: Iterable[Work],
+    images: Mapping[MemoryStore, Image],
+    older: Mapping[MemoryStore, Sequence[Older]],
+    *,
+    now_us: int,
+    take_revision: Callable[[], int],
+    failed: Mapping[MemoryStore, StoreError],
+) -> Group:
+    """Adopt what the images hold, then plan as much of the queue as belongs to the stores that are ready.
+
+    Work on a store that is not ready stays where it is, and so does everything behind it on the same stores.
+
+    Args:
+        queue: Waiting work in the order it was read from the sockets.
+        images: The stores that are ready, with what their files hold.
+        older: Older renderings of the stores whose file would drop entries.
+        now_us: The time of every revision of the group.
+        take_revision: Gives out revision numbers.
+        failed: Stores that fell out of this group, and why; their work is answered with it.
+    """
+    drafts: dict[MemoryStore, Draft] = {}
+    for store, image in images.items():
+        if store not in failed:
+            drafts[store] = Draft(store, image, now_us, take_revision)
+            _adopt_all(drafts[store], older.get(store, ()))
+    group = Group(drafts)
+    held: set[MemoryStore] = set()
+    operations = 0
+    for work in queue:
+        stores = work.plan.stores
+        if work.ticket.withdrawn or operations >= GROUP_OPERATIONS:
+            continue
+        blame = next((failed[store] for store in stores if store in failed), None)
+        if blame is not None:
+            group.answers.append(Answer(work, None, blame))
+        elif held.isdisjoint(stores) and all(store in drafts for store in stores):
+            operations += work.plan.operations
+            _plan_work(group, work, now_us)
+        else:
+            held.update(stores)
+    return group
+
+
+def _plan_work(group: Group, work: Work, now_us: int) -> None:
+    try:
+        for store in work.plan.stores:
+            store.require_usable()
+        result = work.plan.plan(group.drafts)
+    except WireError as error:
+        group.answers.append(Answer(work, None, error))
+        _note_refusal(group, work, error, now_us)
+        return
+    group.answers.append(Answer(work, result, None))
+
+
+def _note_refusal(group: Group, work: Work, error: WireError, now_us: int) -> None:
+    """Record that a write was refused, without its text."""
+    if not isinstance(work.plan, Edit) or not isinstance(error, CurationError):
+        return
+    mutation = work.plan.mutation
+    text = next((op.content for op in mutation.operations if op.content), "")
+    group.refusals.refusals.append(
+        RefusalRecord(
+            us=now_us,
+            profile=work.profile,
+            target=mutation.target,
+            name=error.wire_name,
+            text_hash=text_hash(text),
+            reason=error.wire_name,
+            session=work.caller.session,
+            turn=work.caller.turn,
+        )
+    )
+    group.refusals.events.append(
+        EventRecord(
+            us=now_us,
+            topic="memory.refused",
+            profile=work.profile,
+            target=mutation.target,
+            session=work.caller.session,
+            data={"name": error.wire_name, "client": work.caller.client, "turn": work.caller.turn},
+        )
+    )
+
+
+def text_hash(text: str) -> bytes:
+    """What is kept of a refused text."""
+    return hashlib.sha256(text.strip().encode("utf-8", "surrogateescape")).digest()
+
+
+def _adopt_all(draft: Draft, older: Sequence[Older]) -> None:
+    """Take in what came to light after earlier swaps, then what the file holds now."""
+    store = draft.store
+    for foreign in store.foreign:
+        _adopt_foreign(draft, foreign)
+    found = draft.image.data or b""
+    if found == (store.data or b""):
+        return
+    merged = adopt(
+        draft.document,
+        found,
+        older=older,
+        changed_us=draft.image.signature.ctime_ns // 1000 or draft.now_us,
+        stamp=draft.stamp("outside"),
+        new_id=draft.new_id,
+    )
+    _record_adoption(draft, merged, found)
+
+
+def _adopt_foreign(draft: Draft, foreign: Foreign) -> None:
+    theirs = split_appended(foreign.base, foreign.data) or parse(foreign.data)
+    merged = merge(foreign.base, theirs, draft.document, stamp=draft.stamp("outside"), new_id=draft.new_id)
+    if merged.changes:
+        _record_adoption(draft, merged, foreign.data)
+
+
+def _record_adoption(draft: Draft, merged: Merged, data: bytes) -> None:
+    draft.record("outside", merged.document, merged.changes, OUTSIDE)
+    draft.adopted = True
+    if merged.lossy:
+        draft.keep(data)
+    dropped = [entry.id for entry in merged.dropped]
+    kept = [entry.id for entry in merged.kept]
+    draft.emit("outside.adopted", data={"dropped": dropped, "kept": kept, "changes": len(merged.changes)})
+    draft.notices.extend(merged.notices)
+    draft.notices.append(
+        notice(
+            "outside_adopted",
+            f"{draft.store.place.name} was changed by another program; its {len(merged.changes)} changes were taken in first.",
+            revision=draft.revision,
+            dropped=dropped,
+            kept=kept,
+        )
+    )

@@ -1,0 +1,212 @@
+"""One memory file as the daemon knows it: its head, its bytes, its locks and its worries.
+
+What comes in: a ``Place``, the journal's head, images of the file. What goes out: the published ``StoreState`` that reads
+are answered from. What must not be here: tasks, groups, the meaning of operations. Only the writer task changes it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from memd.errors import StoreDisabled, StoreError, StoreUnreadable
+from memd.profile.adoption import Unsettled
+from memd.profile.entries import Document, parse
+from memd.profile.foreign import is_foreign
+from memd.profile.values import Limits, StoreCondition, StoreState, Target, usage_of
+from memd.store.files import Displaced, Files, Image, Signature
+from memd.store.locks import OutsideLock
+from memd.store.place import Place, identity, locate
+from memd.store.records import EntryRecord, RenderingRecord
+
+if TYPE_CHECKING:
+    from memd.profile.entries import Entry
+
+RETRY_S = 0.05
+"""Between attempts at a file that is locked or cannot be read."""
+UNREADABLE_S = 0.3
+"""How long an unreadable file is retried before its callers hear of it (sync clients lock files briefly)."""
+SECOND_LOOK_S = 1.0
+"""How long a displaced file is kept open: a shell that had it open may still write to it."""
+
+
+@dataclass(slots=True)
+class Foreign:
+    """Bytes that came to light after a swap, with the document they were written from."""
+
+    base: Document
+    data: bytes
+
+
+@dataclass(slots=True)
+class Lingering:
+    """A displaced file kept open for a second look: when, what we saw of it, and what it was written from."""
+
+    due: float
+    displaced: Displaced
+    seen: bytes
+    base: Document
+
+
+@dataclass(eq=False)
+class MemoryStore:
+    """The live state of one memory file. Identity is object identity; profiles that share the file share this."""
+
+    target: Target
+    place: Place
+    limits: Limits
+    files: Files
+    roots: tuple[str, ...] = ()
+    enabled: bool = True
+    id: int = 0
+    profiles: list[str] = field(default_factory=list)
+
+    document: Document = field(default_factory=Document)
+    revision: int = 0
+    data: bytes | None = None
+    image: Image = field(default_factory=lambda: Image(None))
+    used_ids: set[str] = field(default_factory=set)
+    checkpoint: int = 0
+
+    unsettled: Unsettled | None = None
+    foreign: deque[Foreign] = field(default_factory=deque)
+    lingering: deque[Lingering] = field(default_factory=deque)
+    attention: bool = False
+    retry_at: float = 0.0
+    failing_since: float | None = None
+    failure: StoreError | None = None
+    broken: StoreError | None = None
+    reload: bool = False
+    last_commit: float = 0.0
+    first_unsynced: float | None = None
+    unsynced: int = 0
+    place_checked: float = 0.0
+    read_at: float = 0.0
+    read_only: StoreError | None = None
+    leftovers: list[str] = field(default_factory=list)
+    told: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.lock = OutsideLock(self.place.configured)
+        self.state = self.describe()
+
+    def __repr__(self) -> str:
+        return f"<MemoryStore {self.place.path} revision {self.revision}, {len(self.document.entries)} entries>"
+
+    # -- published ----------------------------------------------------------------------------------------------
+
+    def describe(self) -> StoreState:
+        """The state to publish now."""
+        condition: StoreCondition = "ok"
+        detail = ""
+        problem = self.broken or self.failure or self.read_only
+        if not self.enabled:
+            condition, detail = "disabled", "switched off in the settings"
+        elif problem is not None:
+            read_only = problem.wire_name == "read_only"
+            known = self.revision or self.document.entries
+            condition = "read_only" if read_only else "stale" if known else "unreadable"
+            detail = problem.message
+        elif is_foreign(self.document):
+            condition, detail = "foreign", "Markdown without borders: `memd import` turns it into entries"
+        return StoreState(
+            self.target,
+            self.place.configured,
+            self.document,
+            self.revision,
+            usage_of(self.document.chars, self.limits),
+            condition,
+            detail,
+        )
+
+    def publish(self) -> bool:
+        """Publish the present state; True if its condition changed."""
+        before = self.state.condition
+        self.state = self.describe()
+        return before != self.state.condition
+
+    # -- from the journal ---------------------------------------------------------------------------------------
+
+    def take_rendering(self, record: RenderingRecord | None) -> None:
+        """Make a journaled rendering the head; None is a store that was never written."""
+        if record is None:
+            self.document, self.revision, self.data = Document(), 0, None
+        else:
+            self.document = document_from(record)
+            self.revision = record.revision
+            self.data = record.data
+
+    # -- in a thread --------------------------------------------------------------------------------------------
+
+    def prepare(self, *, check_place: bool) -> Image:
+        """Take the outside lock and read the file. The lock is held on return, and released on any error.
+
+        Raises:
+            Busy: Another program holds the lock.
+            StoreUnreadable: The file, its directory or its link is not what it was.
+        """
+        if check_place:
+            self._check_place()
+        self.lock.acquire()
+        try:
+            return self.files.read(self.place)
+        except BaseException:
+            self.lock.release()
+            raise
+
+    def looks_unchanged(self) -> bool:
+        """True if a stat of the file is the one of the image we have."""
+        return self.files.signature(self.place) == self.image.signature
+
+    def _check_place(self) -> None:
+        if identity(self.place.directory) != (self.place.device, self.place.inode):
+            raise StoreUnreadable(
+                f"the directory {self.place.directory} is not the one memd started with (missing, replaced or mounted "
+                "over): bring it back, or restart memd to take the new one",
+                path=self.place.path,
+            )
+        found = locate(self.place.configured.rpartition("/")[0], self.place.configured.rpartition("/")[2], roots=self.roots)
+        if found.path != self.place.path:
+            raise StoreUnreadable(
+                f"{self.place.configured} now leads to {found.path}, not to {self.place.path}: restart memd to follow it",
+                path=self.place.configured,
+            )
+
+    # -- small questions ----------------------------------------------------------------------------------------
+
+    def require_usable(self) -> None:
+        """Refuse a write to a store that is switched off or has stopped writing.
+
+        Raises:
+            StoreDisabled, StoreError: With ``outcome`` "none".
+        """
+        if not self.enabled:
+            raise StoreDisabled(f"the {self.target} store is switched off ([stores] {self.target} = false)", outcome="none")
+        if self.broken is not None:
+            raise self.broken
+
+    def after_swap(self, signature: Signature, image: Image) -> None:
+        """Note the file as we left it, keeping what is known of its mode and owner."""
+        self.image = replace_image(image, signature)
+
+
+def replace_image(image: Image, signature: Signature) -> Image:
+    """The image with another signature."""
+    return Image(image.data, signature, image.mode, image.uid, image.gid, image.in_place)
+
+
+def document_from(record: RenderingRecord) -> Document:
+    """The document of a rendering, entries with the ids and times the journal has for them."""
+    document = parse(record.data)
+    entries: list[Entry] = []
+    for entry, meta in zip(document.entries, record.entries, strict=True):
+        entries.append(
+            replace(entry, id=meta.id, created_us=meta.created_us, updated_us=meta.updated_us, origin=meta.origin)
+        )
+    return replace(document, entries=tuple(entries))
+
+
+def entry_records(document: Document) -> list[EntryRecord]:
+    """What the journal keeps of a document's entries."""
+    return [EntryRecord(e.id, e.created_us, e.updated_us, e.origin) for e in document.entries]

@@ -1,0 +1,142 @@
+"""Preparing: lock a store's file, read it, and decide whether what it holds may be believed now.
+
+What comes in: the stores a cycle is about. What goes out: images whose outside locks are held; stores postponed or found
+unreadable. What must not be here: planning, writing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import trio
+
+from memd.errors import Busy, StoreError, StoreUnreadable
+from memd.profile.adoption import Unsettled, would_drop
+from memd.profile.foreign import conflict_markers
+from memd.profile.memory_store import RETRY_S, UNREADABLE_S
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from memd.profile.conditions import Conditions
+    from memd.profile.memory_store import MemoryStore
+    from memd.profile.work import Work
+    from memd.store.committer import Committer
+    from memd.store.files import Image
+    from memd.store.threads import Runner
+
+PLACE_CHECK_S = 1.0
+"""Between checks that the directory is still the one that was opened."""
+
+
+class Preparer:
+    """Prepares the stores of one writer. While ``starting``, a file is believed without standing still."""
+
+    def __init__(self, committer: Committer, runner: Runner, conditions: Conditions) -> None:
+        self.starting = False
+        self._committer = committer
+        self._runner = runner
+        self._conditions = conditions
+        self._waiting: Iterable[Work] = ()
+
+    def __repr__(self) -> str:
+        return f"<Preparer{' starting' if self.starting else ''}>"
+
+    async def prepare(self, wanted: Sequence[MemoryStore], images: dict[MemoryStore, Image], queue: Iterable[Work]) -> None:
+        """Lock and read stores; those whose files may be believed now join ``images``, their locks held.
+
+        The others are postponed (the work that waits for them learns why) or noted as unreadable.
+        """
+        self._waiting = queue
+        if len(wanted) == 1:
+            await self._prepare_one(wanted[0], images)
+            return
+        async with trio.open_nursery() as nursery:
+            for store in wanted:
+                nursery.start_soon(self._prepare_one, store, images)
+
+    async def _prepare_one(self, store: MemoryStore, images: dict[MemoryStore, Image]) -> None:
+        """Lock and read one store; it joins ``images`` if its file may be believed now."""
+        now = trio.current_time()
+        try:
+            if store.reload:
+                await self._reload(store)
+            check_place = now - store.place_checked >= PLACE_CHECK_S
+            image = await self._runner.run(_prepare_in_thread, store, check_place)
+        except Busy as error:
+            self._postpone(store, error, now + RETRY_S)
+            return
+        except StoreError as error:
+            self._note_unreadable(store, error, now)
+            return
+        if check_place:
+            store.place_checked = now
+        store.read_at = now
+        try:
+            ready = self._may_believe(store, image, now)
+        except StoreUnreadable as error:
+            store.lock.release()
+            self._note_unreadable(store, error, now)
+            return
+        if ready:
+            images[store] = image
+            store.failing_since = None
+            store.failure = None
+            self._conditions.tell_lock(store)
+        else:
+            store.lock.release()
+
+    async def _reload(self, store: MemoryStore) -> None:
+        """After a commit of unknown outcome: the journal says what the head is."""
+        record = await self._committer.query(self._committer.journal.head, store.id)
+        store.take_rendering(record)
+        store.reload = False
+
+    def _postpone(self, store: MemoryStore, error: StoreError, retry_at: float) -> None:
+        store.retry_at = retry_at
+        for work in self._waiting:
+            if store in work.plan.stores:
+                work.ticket.blocked_by = error
+
+    def _note_unreadable(self, store: MemoryStore, error: StoreError, now: float) -> None:
+        """Retry an unreadable file for a moment; then its callers hear of it and the last good state is served."""
+        if store.failing_since is None:
+            store.failing_since = now
+        if now - store.failing_since < UNREADABLE_S:
+            self._postpone(store, error, now + RETRY_S)
+            return
+        store.failure = error
+        store.attention = False
+        store.unsettled = None
+        self._conditions.publish(store)
+
+    def _may_believe(self, store: MemoryStore, image: Image, now: float) -> bool:
+        """True if the file is as we left it, or what is in it may be adopted now."""
+        found = image.data or b""
+        if found == (store.data or b""):
+            store.unsettled = None
+            store.attention = bool(store.foreign)
+            store.image = image
+            return True
+        if conflict_markers(found.decode("utf-8", "surrogateescape")):
+            raise StoreUnreadable(
+                f"{store.place.path} has Git conflict markers in it: resolve them; until then the last good state is served",
+                path=store.place.path,
+            )
+        if self.starting or not would_drop(store.document, image.data):
+            store.unsettled = None
+            return True
+        if store.unsettled is None:
+            store.unsettled = Unsettled(image.data, now, now)
+        store.unsettled.observe(image.data, now)
+        settles_at = store.unsettled.settles_at()
+        if now >= settles_at:
+            store.unsettled = None
+            return True
+        store.attention = True
+        store.retry_at = min(settles_at, now + RETRY_S)
+        return False
+
+
+def _prepare_in_thread(store: MemoryStore, check_place: bool) -> Image:  # noqa: FBT001 - crosses a thread positionally
+    return store.prepare(check_place=check_place)

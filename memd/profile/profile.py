@@ -1,0 +1,304 @@
+"""A profile: the view of its two stores, its history and its events that the layers above work with.
+
+What comes in: mutations, selectors, questions. What goes out: tickets and answers. What must not be here: tasks, I/O
+of its own, wire types. The work itself is queued with the writer that owns the stores.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import trio
+
+from memd.deferred import Ticket
+from memd.errors import InvalidParams, NoSuchRevision, WireError
+from memd.profile.entries import make_entry
+from memd.profile.history import Explanation, History, RevisionRow, Selector, change_from
+from memd.profile.values import TARGETS, Caller, Mutation, StoreState, Target, TargetChange, Undone
+from memd.profile.work import Edit, Import, Invert, SetEntries, Work
+from memd.store.queries import RevisionFilter
+from memd.store.records import EventRecord, Part
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from memd.config import ProfileSettings
+    from memd.profile.entries import Entry
+    from memd.profile.events import EventStream
+    from memd.profile.memory_store import MemoryStore
+    from memd.profile.requests import Requests
+    from memd.profile.work import Plan
+    from memd.profile.writer import Writer
+    from memd.store.clock import Clock
+
+LOOK_EVERY_S = 0.05
+"""A look for outside edits this recent is good enough for a read: a stat on every read costs a quarter of throughput."""
+LOOK_WAIT_S = 0.25
+"""How long a read waits for outside edits to be taken in; then it answers from what is published."""
+
+
+class Profile:
+    """One profile. ``dir`` is the configured directory; profiles that resolve to the same files share a writer."""
+
+    def __init__(
+        self,
+        settings: ProfileSettings,
+        stores: Mapping[Target, MemoryStore],
+        *,
+        writer: Writer,
+        events: EventStream,
+        requests: Requests,
+        clock: Clock,
+    ) -> None:
+        self.name = settings.name
+        self.dir = settings.dir
+        self.settings = settings
+        self.events = events
+        self.writer = writer
+        self.stores = dict(stores)
+        self._requests = requests
+        self._clock = clock
+        self._history = History(self.name, list(self.stores.values()), writer.committer)
+        self._looked_at = float("-inf")
+
+    def __repr__(self) -> str:
+        return f"<Profile {self.name} in {self.dir}: revisions {self.head()}>"
+
+    # -- reads --------------------------------------------------------------------------------------------------
+
+    def state(self, target: Target) -> StoreState:
+        """The published state of a store; never waits."""
+        return self.stores[target].state
+
+    def head(self) -> tuple[int, int]:
+        """The published revisions of both stores, for cache keys."""
+        return (self.stores["memory"].state.revision, self.stores["user"].state.revision)
+
+    def look_due(self) -> bool:
+        """True if ``look`` would look at the files now."""
+        return trio.current_time() - self._looked_at >= LOOK_EVERY_S
+
+    async def look(self) -> None:
+        """Have outside edits made until now taken in; throttled, and never longer than a quarter of a second."""
+        if self.look_due():
+            self._looked_at = trio.current_time()
+            with trio.move_on_after(LOOK_WAIT_S):
+                await self.writer.look().wait()
+
+    def attach(self) -> None:
+        """A client is connected: its files are polled."""
+        self.writer.attached += 1
+
+    def detach(self) -> None:
+        """A client is gone."""
+        self.writer.attached -= 1
+
+    # -- changes ------------------------------------------------------------------------------------------------
+
+    def submit(self, mutation: Mutation) -> Ticket:
+        """Queue a change to one store. The ticket's result is ``Committed``."""
+        return self._queue(
+            Edit(self.stores[mutation.target], mutation), mutation.caller, mutation.request_id, mutation.fingerprint
+        )
+
+    def wipe(
+        self,
+        target: Target,
+        caller: Caller,
+        *,
+        request_id: str | None = None,
+        fingerprint: bytes = b"",
+        if_revision: int | None = None,
+    ) -> Ticket:
+        """Empty a store; undo brings it back. The ticket's result is ``Committed``."""
+        return self._queue(SetEntries(self.stores[target], "wipe", (), caller, if_revision), caller, request_id, fingerprint)
+
+    async def undo(
+        self,
+        selector: Selector,
+        caller: Caller,
+        *,
+        redo: bool = False,
+        request_id: str | None = None,
+        fingerprint: bytes = b"",
+    ) -> Undone:
+        """Take back changes, or take back undos.
+
+        Raises:
+            NoSuchRevision: The revision is unknown, or there is nothing to undo or redo.
+            WireError: As for any change; nothing was done.
+        """
+        repeated = self._repeat(request_id, fingerprint)
+        if repeated is not None:
+            return await repeated.wait()  # type: ignore[no-any-return]  # an Undone under an undo's fingerprint
+        records = await self._history.select(selector, redo=redo)
+        if not records:
+            message = "there is nothing to redo" if redo else "there is nothing to undo"
+            raise NoSuchRevision(selector.revision) if selector.revision else InvalidParams(message, field="last")
+        by_store: dict[MemoryStore, list[tuple[int, tuple[Any, ...]]]] = {}
+        for record in records:
+            store = next(store for store in self.stores.values() if store.id == record.store)
+            changes = tuple(change_from(change) for change in record.changes)
+            by_store.setdefault(store, []).append((record.revision, changes))
+        originals = await self._history.originals(records) if redo else {}
+        plan = Invert("redo" if redo else "undo", caller, by_store, originals)
+        return await self._queue(plan, caller, request_id, fingerprint).wait()  # type: ignore[no-any-return]  # Undone
+
+    async def restore(
+        self,
+        target: Target,
+        revision: int,
+        caller: Caller,
+        *,
+        request_id: str | None = None,
+        fingerprint: bytes = b"",
+        if_revision: int | None = None,
+    ) -> Undone:
+        """Make a store what it was after a revision, as a new revision.
+
+        Raises:
+            NoSuchRevision: Unknown or pruned.
+        """
+        repeated = self._repeat(request_id, fingerprint)
+        if repeated is None:
+            await self._history.revision(revision)
+            document = await self._history.document_at(self.stores[target], revision)
+            plan = SetEntries(self.stores[target], "restore", document.entries, caller, if_revision)
+            repeated = self._queue(plan, caller, request_id, fingerprint)
+        done = await repeated.wait()
+        changes = tuple(TargetChange(target, change) for change in done.changes)
+        return Undone((done.revision,) if done.changed else (), changes, (), {target: done.usage}, done.replayed)
+
+    async def import_entries(
+        self, data: Mapping[str, Any], caller: Caller, *, request_id: str | None = None, fingerprint: bytes = b""
+    ) -> Undone:
+        """Add the entries of an export that are not there yet, both stores in one transaction.
+
+        Raises:
+            InvalidParams: Not an export.
+            WireError: As for any change; nothing was done.
+        """
+        repeated = self._repeat(request_id, fingerprint)
+        if repeated is None:
+            wanted = {self.stores[target]: _exported(data, target) for target in TARGETS}
+            plan = Import({store: entries for store, entries in wanted.items() if entries}, caller)
+            repeated = self._queue(plan, caller, request_id, fingerprint)
+        return await repeated.wait()  # type: ignore[no-any-return]  # an Undone under an import's fingerprint
+
+    # -- history ------------------------------------------------------------------------------------------------
+
+    async def list_revisions(
+        self,
+        *,
+        target: Target | None = None,
+        session: str | None = None,
+        job: str | None = None,
+        entry: str | None = None,
+        limit: int = 50,
+        before: int | None = None,
+    ) -> tuple[list[RevisionRow], int | None]:
+        """Revisions, newest first (at most 1,000), and where the next page begins (None: nowhere)."""
+        stores = [self.stores[target]] if target else list(self.stores.values())
+        wanted = RevisionFilter(stores=tuple(store.id for store in stores), session=session, job=job, before=before)
+        return await self._history.page(wanted, limit=limit, entry=entry)
+
+    async def show_revision(self, revision: int) -> tuple[RevisionRow, dict[Target, tuple[Entry, ...]]]:
+        """A revision and what stood in both stores after it.
+
+        Raises:
+            NoSuchRevision: Unknown or pruned.
+        """
+        row = await self._history.revision(revision)
+        entries: dict[Target, tuple[Entry, ...]] = {}
+        for target, store in self.stores.items():
+            entries[target] = (await self._history.document_at(store, revision)).entries
+        return row, entries
+
+    async def diff(self, target: Target, from_: int, to: int | None = None) -> tuple[str, tuple[TargetChange, ...]]:
+        """The difference between two revisions of a store; ``to`` defaults to its head.
+
+        Raises:
+            NoSuchRevision: Either is unknown or pruned (0 is the empty store).
+        """
+        upto = self.state(target).revision if to is None else to
+        for number in (from_, upto):
+            if number:
+                await self._history.revision(number)
+        return await self._history.diff(self.stores[target], from_, upto)
+
+    async def explain(self, text: str) -> list[Explanation]:
+        """What became of a text, newest first within each kind."""
+        return await self._history.explain(text)
+
+    # -- events -------------------------------------------------------------------------------------------------
+
+    def emit(
+        self,
+        topic: str,
+        *,
+        target: Target | None = None,
+        session: str | None = None,
+        id: str | None = None,  # noqa: A002 - the event's own field name
+        data: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Journal an event with the next group, then publish it. Nobody waits for it."""
+        event = EventRecord(
+            us=self._clock.now_us(),
+            topic=topic,
+            profile=self.name,
+            target=target,
+            session=session,
+            id=id,
+            data=dict(data or {}),
+        )
+
+        def committed() -> None:
+            self.events.expect((event,))
+            self.events.release((event,))
+
+        self.writer.committer.add(Part(events=[event]), committed)
+
+    # -- inside -------------------------------------------------------------------------------------------------
+
+    def _repeat(self, request_id: str | None, fingerprint: bytes) -> Ticket | None:
+        if request_id is None:
+            return None
+        return self._requests.repeat(self.name, request_id, fingerprint, self._clock.now_us())
+
+    def _queue(self, plan: Plan, caller: Caller, request_id: str | None, fingerprint: bytes) -> Ticket:
+        try:
+            repeated = self._repeat(request_id, fingerprint)
+        except WireError as error:
+            ticket = Ticket()
+            ticket.fail(error)
+            return ticket
+        if repeated is not None:
+            return repeated
+        work = Work(plan, self.name, caller, request_id, fingerprint)
+        if request_id is not None:
+            self._requests.start(self.name, request_id, fingerprint, work.ticket)
+        return self.writer.submit(work)
+
+
+def _exported(data: Mapping[str, Any], target: Target) -> tuple[Entry, ...]:
+    """The entries of one store in an export; ids and creation times are taken over where they are given."""
+    entries: Sequence[Any] = (data.get("entries") or {}).get(target) or ()
+    found = []
+    for position, item in enumerate(entries):
+        text = item.get("text") if isinstance(item, dict) else item
+        if not isinstance(text, str):
+            raise InvalidParams(
+                f"data.entries.{target}[{position}]: a map with a text expected, as profile.export gives it", field="data"
+            )
+        found.append(_entry_of(text, item if isinstance(item, dict) else {}))
+    return tuple(found)
+
+
+def _entry_of(text: str, item: Mapping[str, Any]) -> Entry:
+    entry_id, created = item.get("id"), item.get("created_us")
+    return replace(
+        make_entry(text),
+        id=entry_id if isinstance(entry_id, str) else "",
+        created_us=created if isinstance(created, int) else 0,
+    )

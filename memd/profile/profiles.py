@@ -1,0 +1,245 @@
+"""All profiles of the daemon: which files they are, who owns them, what the journal says about them.
+
+What comes in: settings, an open journal. What goes out: profiles with their writers, ready to run. What must not be
+here: sockets, wire types, the daemon's life cycle.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+import trio
+
+from memd.errors import OwnedElsewhere, ProfileOwned, StoreError, StoreUnreadable
+from memd.profile.events import EventStream
+from memd.profile.memory_store import MemoryStore
+from memd.profile.profile import Profile
+from memd.profile.requests import KEEP_US, Requests
+from memd.profile.starting import recover
+from memd.profile.values import FILE_NAMES, TARGETS, Limits, Target
+from memd.profile.writer import Writer
+from memd.store.files import Files
+from memd.store.locks import Ownership
+from memd.store.place import Place, locate, make_directory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from memd.config import ProfileSettings
+    from memd.store.clock import Clock
+    from memd.store.committer import Committer
+    from memd.store.recovery import LastRun
+    from memd.store.threads import Runner
+
+
+class WriterStatistics(msgspec.Struct, frozen=True):
+    """Sums over all writers since start."""
+
+    acknowledged: int
+    file_fsyncs: int
+    waiting: int
+
+
+class Profiles:
+    """Builds profiles and keeps them by name. ``problems`` are profiles that cannot be served, and why."""
+
+    def __init__(
+        self,
+        *,
+        committer: Committer,
+        runner: Runner,
+        clock: Clock,
+        last_run: LastRun,
+        roots: tuple[str, ...] = (),
+        files: Files | None = None,
+    ) -> None:
+        self.by_name: dict[str, Profile] = {}
+        self.problems: dict[str, StoreError] = {}
+        self.requests = Requests()
+        self._committer = committer
+        self._runner = runner
+        self._clock = clock
+        self._last_run = last_run
+        self._roots = roots
+        self._files = files or Files()
+        self._streams: dict[str, EventStream] = {}
+        self._stores: dict[tuple[int, int, str], MemoryStore] = {}
+        self._owned: dict[tuple[int, int], Ownership] = {}
+        self._writers: dict[MemoryStore, Writer] = {}
+        self._nursery: trio.Nursery | None = None
+
+    def __repr__(self) -> str:
+        return f"<Profiles {sorted(self.by_name)}, problems {sorted(self.problems)}>"
+
+    def writers(self) -> set[Writer]:
+        """Every writer, each once."""
+        return set(self._writers.values())
+
+    def statistics(self) -> WriterStatistics:
+        """Sums over all writers."""
+        writers = self.writers()
+        return WriterStatistics(
+            sum(writer.answered for writer in writers),
+            sum(writer.file_fsyncs for writer in writers),
+            sum(writer.waiting for writer in writers),
+        )
+
+    async def load_requests(self) -> None:
+        """Take over the remembered answers of the last 24 hours."""
+        since = self._clock.now_us() - KEEP_US
+        self.requests.load(await self._committer.query(self._committer.journal.requests, since))
+
+    async def open_all(self, settings: Iterable[ProfileSettings], nursery: trio.Nursery) -> None:
+        """Open every profile, recover it, adopt what was edited meanwhile, start its writer.
+
+        Raises:
+            OwnedElsewhere: Every profile is owned by another daemon.
+        """
+        self._nursery = nursery
+        wanted = list(settings)
+        for profile in wanted:
+            await self.open(profile)
+        owned = [error for error in self.problems.values() if isinstance(error, ProfileOwned)]
+        if wanted and len(owned) == len(wanted):
+            raise OwnedElsewhere(owned[0].message)
+
+    async def open(self, settings: ProfileSettings) -> None:
+        """Open one profile; a failure is kept in ``problems`` and the others go on."""
+        try:
+            places = await self._runner.run(self._locate, settings)
+        except StoreError as error:
+            self.problems[settings.name] = error
+            return
+        self.problems.pop(settings.name, None)
+        stream = EventStream(settings.name, self._committer, seq=self._committer.seq)
+        self._streams[settings.name] = stream
+        stores: dict[Target, MemoryStore] = {}
+        fresh: list[MemoryStore] = []
+        for target in TARGETS:
+            key = (places[target].device, places[target].inode, places[target].name)
+            store = self._stores.get(key)
+            if store is None:
+                store = self._new_store(settings, target, places[target])
+                await recover(store, self._committer, self._runner, self._last_run)
+                self._stores[key] = store
+                fresh.append(store)
+            store.profiles.append(settings.name)
+            stores[target] = store
+        writer = await self._writer_of(stores, fresh)
+        self.by_name[settings.name] = Profile(
+            settings, stores, writer=writer, events=stream, requests=self.requests, clock=self._clock
+        )
+
+    def check_ownership(self) -> list[str]:
+        """Directories whose lock file is no longer the one we hold; their stores stop writing."""
+        lost = []
+        for identity, ownership in self._owned.items():
+            if not ownership.still_held():
+                lost.append(os.path.dirname(ownership.path))
+                for key, store in self._stores.items():
+                    if key[:2] == identity and store.broken is None:
+                        store.broken = _no_longer_owned(store)
+                        store.publish()
+        return lost
+
+    def close(self) -> None:
+        """Let every writer end once its queue is empty."""
+        for writer in self.writers():
+            writer.close()
+
+    def release(self) -> None:
+        """Give the directories back."""
+        for ownership in self._owned.values():
+            ownership.release()
+        self._owned.clear()
+
+    # -- inside -------------------------------------------------------------------------------------------------
+
+    def _locate(self, settings: ProfileSettings) -> Mapping[Target, Place]:
+        """Find and claim a profile's files. Blocks."""
+        make_directory(Path(settings.dir))
+        places: dict[Target, Place] = {
+            target: locate(settings.dir, FILE_NAMES[target], roots=self._roots) for target in TARGETS
+        }
+        if places["memory"].path == places["user"].path:
+            raise StoreUnreadable(f"both stores of {settings.name} are {places['user'].path}", path=places["user"].path)
+        for target, place in places.items():
+            self._claim(place)
+            self._require_equal_limits(settings, target, place)
+        self._require_one_writer(places)
+        return places
+
+    def _claim(self, place: Place) -> None:
+        identity = (place.device, place.inode)
+        if identity not in self._owned:
+            ownership = Ownership(place.directory)
+            ownership.claim()
+            self._owned[identity] = ownership
+
+    def _require_equal_limits(self, settings: ProfileSettings, target: Target, place: Place) -> None:
+        shared = self._stores.get((place.device, place.inode, place.name))
+        if shared is not None and shared.limits != _limits(settings, target):
+            raise StoreUnreadable(
+                f"{place.path} also belongs to profile {shared.profiles[0]}, with another limit: give both the same [limits]",
+                path=place.path,
+            )
+
+    def _require_one_writer(self, places: Mapping[Target, Place]) -> None:
+        shared = [self._stores.get((place.device, place.inode, place.name)) for place in places.values()]
+        writers = {self._writers[store] for store in shared if store is not None}
+        if len(writers) > 1:
+            raise StoreUnreadable(
+                f"{places['memory'].path} and {places['user'].path} belong to two other profiles: a change to both could not "
+                "be made as one",
+                path=places["memory"].path,
+            )
+
+    def _new_store(self, settings: ProfileSettings, target: Target, place: Place) -> MemoryStore:
+        return MemoryStore(
+            target=target,
+            place=place,
+            limits=_limits(settings, target),
+            files=self._files,
+            roots=self._roots,
+            enabled=getattr(settings.stores, target),
+        )
+
+    async def _writer_of(self, stores: Mapping[Target, MemoryStore], fresh: list[MemoryStore]) -> Writer:
+        """The writer of these stores: a known one if a store is shared, else a new one."""
+        known = {self._writers[store] for store in stores.values() if store in self._writers}
+        if len(known) == 1 and not fresh:
+            return known.pop()
+        if known:  # one store shared, the other its own: the shared store's writer takes it too
+            writer = known.pop()
+            writer.adopt_stores(fresh)
+        else:
+            writer = Writer(
+                list(stores.values()),
+                committer=self._committer,
+                runner=self._runner,
+                clock=self._clock,
+                requests=self.requests,
+                streams=self._streams,
+            )
+        for store in fresh:
+            self._writers[store] = writer
+        await writer.start()
+        if not known and self._nursery is not None and not writer.running:
+            writer.running = True
+            self._nursery.start_soon(writer.run)
+        return writer
+
+
+def _limits(settings: ProfileSettings, target: Target) -> Limits:
+    return Limits(getattr(settings.limits, target), settings.limits.near_percent)
+
+
+def _no_longer_owned(store: MemoryStore) -> StoreError:
+    return StoreUnreadable(
+        f"{store.place.directory} is no longer the directory that memd locked: restart memd",
+        path=store.place.path,
+        outcome="none",
+    )

@@ -1,0 +1,147 @@
+"""Remembered answers: a ``request_id`` is done once, over reconnects and crashes.
+
+What comes in: ids, fingerprints of method and parameters, results. What goes out: the first answer again, marked as
+replayed. What must not be here: the journal (records are handed to the group that commits the result).
+
+Only successes are remembered. A repeat that comes while the first is under way waits for it; other parameters under
+the same id are a conflict.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from memd.deferred import Ticket
+from memd.errors import Conflict
+from memd.profile.values import Change, Committed, TargetChange, Undone
+from memd.store.records import RequestRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from memd.profile.entries import Entry
+
+KEEP_US = 86_400_000_000
+KEEP_COUNT = 100_000
+
+Result = Committed | Undone
+_committed = msgspec.msgpack.Decoder(Committed)
+_undone = msgspec.msgpack.Decoder(Undone)
+
+
+class Requests:
+    """The answers of all profiles, oldest first."""
+
+    def __init__(self, *, count: int = KEEP_COUNT) -> None:
+        self._count = count
+        self._done: OrderedDict[tuple[str, str], RequestRecord] = OrderedDict()
+        self._running: dict[tuple[str, str], tuple[bytes, Ticket]] = {}
+
+    def __repr__(self) -> str:
+        return f"<Requests {len(self._done)} answered, {len(self._running)} under way>"
+
+    def load(self, records: Iterable[RequestRecord]) -> None:
+        """Take over what the journal remembers."""
+        for record in records:
+            self.remember(record)
+
+    def repeat(self, profile: str, request_id: str, fingerprint: bytes, now_us: int) -> Ticket | None:
+        """The ticket of an earlier call under this id, settled or not; None if there is none.
+
+        Raises:
+            Conflict: The id was used with other parameters.
+        """
+        key = (profile, request_id)
+        running = self._running.get(key)
+        if running is not None:
+            _check(request_id, running[0], fingerprint)
+            return _follow(running[1])
+        record = self._done.get(key)
+        if record is None or record.us < now_us - KEEP_US:
+            return None
+        _check(request_id, record.fingerprint, fingerprint)
+        ticket = Ticket()
+        ticket.finish(replace(decode(record.answer), replayed=True))
+        return ticket
+
+    def start(self, profile: str, request_id: str, fingerprint: bytes, ticket: Ticket) -> None:
+        """A first call under this id is under way; repeats wait for ``ticket``."""
+        key = (profile, request_id)
+        self._running[key] = (fingerprint, ticket)
+
+        def ended(_: Ticket) -> None:
+            self._running.pop(key, None)
+
+        ticket.on_done(ended)
+
+    def remember(self, record: RequestRecord) -> None:
+        """Keep an answer that is durable."""
+        self._done[(record.profile, record.request_id)] = record
+        while len(self._done) > self._count:
+            self._done.popitem(last=False)
+
+    def forget(self, profile: str, request_id: str) -> None:
+        """Drop an answer whose change was taken back."""
+        self._done.pop((profile, request_id), None)
+
+
+def encode(result: Result) -> bytes:
+    """A result as stored bytes; undecodable parts of texts become U+FFFD, as they were on the wire."""
+    plain: Any = result
+    if isinstance(result, Committed):
+        plain = replace(
+            result,
+            entry=result.entry and _plain_entry(result.entry),
+            changes=tuple(_plain_change(change) for change in result.changes),
+            steps=tuple(replace(step, changes=tuple(_plain_change(c) for c in step.changes)) for step in result.steps),
+        )
+        return b"C" + msgspec.msgpack.encode(plain)
+    plain = replace(
+        result,
+        changes=tuple(TargetChange(item.target, _plain_change(item.change)) for item in result.changes),
+    )
+    return b"U" + msgspec.msgpack.encode(plain)
+
+
+def decode(data: bytes) -> Result:
+    """A result from its stored bytes."""
+    return _committed.decode(data[1:]) if data[:1] == b"C" else _undone.decode(data[1:])
+
+
+def _plain_entry(entry: Entry) -> Entry:
+    return replace(entry, raw=entry.shown, text=entry.shown) if entry.undecodable else entry
+
+
+def _plain_change(change: Change) -> Change:
+    return replace(change, before=_plain(change.before), after=_plain(change.after))
+
+
+def _plain(text: str | None) -> str | None:
+    return text and text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def _check(request_id: str, known: bytes, fingerprint: bytes) -> None:
+    if known != fingerprint:
+        raise Conflict(
+            f"request_id {request_id!r} was used for another call: take a new one for each call",
+            reason="request_id_reused",
+            current="",
+        )
+
+
+def _follow(first: Ticket) -> Ticket:
+    """A ticket that settles with ``first``, its result marked as replayed."""
+    ticket = Ticket()
+
+    def settle(done: Ticket) -> None:
+        if done.error is not None:
+            ticket.fail(done.error)
+        else:
+            ticket.finish(replace(done.result, replayed=True))
+
+    first.on_done(settle)
+    return ticket

@@ -1,0 +1,107 @@
+"""Starting: what the journal and the file say about a store, before its writer begins.
+
+What comes in: a store that was located. What goes out: the same store with its head, and its file rolled forward where
+a crash left an older state of ours. What must not be here: adoption of outside edits (the writer's first cycle).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from memd.errors import StoreError
+from memd.profile.entries import Document
+from memd.profile.memory_store import Foreign, document_from
+from memd.store import queries
+from memd.store.records import StoreRow
+from memd.store.recovery import LastRun, classify
+
+if TYPE_CHECKING:
+    from memd.profile.memory_store import MemoryStore
+    from memd.store.committer import Committer
+    from memd.store.files import Image
+    from memd.store.journal import Journal
+    from memd.store.threads import Runner
+
+RENDERINGS = 1000
+
+
+async def recover(store: MemoryStore, committer: Committer, runner: Runner, last_run: LastRun) -> None:
+    """Load a store's head and bring its file in line with it if a crash is why they differ.
+
+    A file that cannot be read is left alone; the writer's first cycle deals with it and tells.
+    """
+    known = await committer.query(_load, committer.journal, store)
+    try:
+        image = await runner.run(store.files.read, store.place)
+    except StoreError:
+        store.publish()
+        return
+    leftovers = await runner.run(store.files.leftovers, store.place)
+    finding = classify(
+        image.data,
+        known,
+        last_run,
+        checkpointed=store.checkpoint > 0,
+        in_place=image.in_place,
+    )
+    if finding == "roll_forward":
+        image = await runner.run(_roll_forward, store, image)
+    store.image = image
+    for path, data in leftovers:
+        if data is not None:  # one that cannot be read stays where it is
+            store.leftovers.append(path)
+            await _judge_leftover(store, committer, data)
+    store.publish()
+
+
+def _load(journal: Journal, store: MemoryStore) -> list[bytes]:
+    """Set the store up from the journal; returns its renderings, the head first."""
+    place = store.place
+    row = next((row for row in journal.stores() if (row.directory, row.name) == (place.directory, place.name)), None)
+    if row is None:
+        row = StoreRow(
+            id=0, directory=place.directory, name=place.name, device=place.device, inode=place.inode, checkpoint=0
+        )
+        store.id = journal.put_store(row)
+        return []
+    store.id = row.id
+    store.checkpoint = row.checkpoint
+    store.used_ids = journal.entry_ids(row.id)
+    head = journal.head(row.id)
+    store.take_rendering(head)
+    if (row.device, row.inode) != (place.device, place.inode):
+        row.device, row.inode = place.device, place.inode
+        journal.put_store(row)
+    if head is None:
+        return []
+    found = queries.recent_renderings(journal, row.id, since_us=0, checkpoint=row.checkpoint, limit=RENDERINGS)
+    return [record.data for record in found if record.revision <= head.revision]
+
+
+def _roll_forward(store: MemoryStore, image: Image) -> Image:
+    """Put the head into the file. Blocks. A failure leaves the file; the writer's first cycle tells."""
+    data = store.data or b""
+    try:
+        if image.in_place:
+            store.files.rewrite(store.place, data)
+        else:
+            temp = store.files.write_temp(store.place, data, image)
+            store.files.swap(store.place, temp, exists=image.data is not None).close()
+        return store.files.read(store.place)
+    except StoreError:
+        return image
+
+
+async def _judge_leftover(store: MemoryStore, committer: Committer, data: bytes) -> None:
+    """A temp file a crash left: bytes the journal does not know were displaced from the file and are an outside edit."""
+    if not data or data in (store.data, store.image.data):
+        return
+    journal = committer.journal
+    digest = hashlib.sha256(data).digest()
+    if await committer.query(queries.has_rendering, journal, store.id, digest):
+        return
+    previous = await committer.query(queries.previous_rendering, journal, store.id, store.revision)
+    base = document_from(previous) if previous is not None else Document()
+    store.foreign.append(Foreign(base, data))
+    store.attention = True

@@ -1,0 +1,230 @@
+"""Swapping: the file half of a group commit, and what comes to light after it.
+
+What comes in: a planned group. What goes out: temp files, swapped files, foreign bytes to adopt, compensating revisions.
+What must not be here: the queue, planning. Only the writer task uses it; blocking calls go through the runner.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import trio
+
+from memd.errors import IoFailure, StoreError
+from memd.profile.adoption import Older, identify, would_drop
+from memd.profile.draft import change_record
+from memd.profile.entries import parse
+from memd.profile.inverse import difference
+from memd.profile.memory_store import SECOND_LOOK_S, Foreign, Lingering, document_from, entry_records
+from memd.store import queries
+from memd.store.files import Displaced
+from memd.store.records import Part, RenderingRecord, RevisionRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from memd.profile.draft import Draft
+    from memd.profile.group import Group
+    from memd.profile.memory_store import MemoryStore
+    from memd.store.clock import Clock
+    from memd.store.committer import Committer
+    from memd.store.files import Image, Signature
+    from memd.store.journal import Journal
+    from memd.store.threads import Runner
+
+OLDER_LIMIT = 1000
+OLDER_US = 86_400_000_000
+"""An outside writer is taken to have started from one of this many renderings, this old at most."""
+LINGERING_LIMIT = 128
+"""Displaced files kept open per store; beyond that the oldest gets its second look early."""
+
+
+class Swapper:
+    """Writes temp files, swaps them in, and takes back what could not be swapped."""
+
+    def __init__(self, committer: Committer, runner: Runner, clock: Clock) -> None:
+        self._committer = committer
+        self._runner = runner
+        self._clock = clock
+
+    def __repr__(self) -> str:
+        return f"<Swapper for {self._committer!r}>"
+
+    # -- before the journal -------------------------------------------------------------------------------------
+
+    async def write_temps(self, group: Group) -> tuple[dict[MemoryStore, str], dict[MemoryStore, StoreError]]:
+        """Write the temp file of every draft that changes its file.
+
+        Returns:
+            The temp files, or the stores that failed; after a failure no temp file is left.
+        """
+        temps: dict[MemoryStore, str] = {}
+        failures: dict[MemoryStore, StoreError] = {}
+        for store, draft in group.drafts.items():
+            draft.data = draft.finish()
+            if draft.data is None or draft.image.in_place:
+                continue
+            try:
+                temps[store] = await self._runner.run(store.files.write_temp, store.place, draft.data, draft.image)
+            except StoreError as error:
+                error.outcome = "none"
+                failures[store] = error
+        if failures:
+            await self.discard(temps)
+        return temps, failures
+
+    async def discard(self, temps: Mapping[MemoryStore, str]) -> None:
+        """Remove temp files whose group did not become durable."""
+        for store, path in temps.items():
+            await self._runner.run(store.files.discard, path)
+
+    async def older_renderings(self, store: MemoryStore) -> list[Older]:
+        """What an outside writer may have started from, newest first, without the head."""
+        since = self._clock.now_us() - OLDER_US
+        records = await self._committer.query(_recent, self._committer.journal, store.id, since, store.checkpoint)
+        return await self._runner.run(_as_older, records, store.revision)
+
+    # -- after the journal --------------------------------------------------------------------------------------
+
+    async def swap_all(self, group: Group, temps: Mapping[MemoryStore, str]) -> dict[MemoryStore, StoreError]:
+        """Swap every file of the group in; returns the stores whose swap failed and was taken back."""
+        failures: dict[MemoryStore, StoreError] = {}
+        for store, draft in group.drafts.items():
+            if draft.data is None:
+                if draft.part.revisions:
+                    store.image = draft.image
+                continue
+            try:
+                displaced, signature = await self._runner.run(_swap, store, temps.get(store), draft.data, draft.image)
+            except StoreError as error:
+                failures[store] = await self._compensate(store, draft, group, error)
+            else:
+                store.after_swap(signature, draft.image)
+                self._judge(store, draft, displaced)
+        return failures
+
+    def _judge(self, store: MemoryStore, draft: Draft, displaced: Displaced) -> None:
+        """Compare what was displaced with what was expected, and keep it for a second look."""
+        expected = draft.image.data or b""
+        if displaced.data is None:
+            return
+        base = identify(parse(expected), draft.document)
+        seen = expected
+        if displaced.data != expected and not would_drop(base, displaced.data):
+            store.foreign.append(Foreign(base, displaced.data))
+            store.attention = True
+            seen = displaced.data
+        due = trio.current_time() + SECOND_LOOK_S
+        store.lingering.append(Lingering(due, displaced, seen, base))
+        if len(store.lingering) > LINGERING_LIMIT:
+            store.lingering[0].due = 0.0
+
+    async def second_look(self, store: MemoryStore) -> None:
+        """Look once more at the oldest displaced file; bytes that came since are an outside edit."""
+        lingering = store.lingering.popleft()
+        data = await self._runner.run(_look_and_close, lingering.displaced)
+        if data is not None and data != lingering.seen:
+            base = identify(parse(lingering.seen), store.document)
+            store.foreign.append(Foreign(base, data))
+            store.attention = True
+
+    def drop_lingering(self, store: MemoryStore) -> None:
+        """Close every displaced file at the end; what came since is looked at once more first."""
+        while store.lingering:
+            lingering = store.lingering.popleft()
+            data = _look_and_close(lingering.displaced)
+            if data is not None and data != lingering.seen:
+                store.foreign.append(Foreign(identify(parse(lingering.seen), store.document), data))
+                store.attention = True
+
+    async def discard_leftovers(self, store: MemoryStore) -> None:
+        """Remove the temp files a crash left, once what was foreign in them is adopted and durable."""
+        if not store.foreign:
+            for path in store.leftovers:
+                await self._runner.run(store.files.discard, path)
+            store.leftovers.clear()
+
+    async def _compensate(self, store: MemoryStore, draft: Draft, group: Group, error: StoreError) -> StoreError:
+        """Take a journaled group back for one store whose file could not be swapped in.
+
+        Returns the error for its callers: definite if the compensating revision is durable; otherwise the store stops
+        writing, since memory and file can no longer be told to agree.
+        """
+        revision = self._committer.take_revision()
+        changes = difference(draft.document, store.document)
+        now_us = self._clock.now_us()
+        part = Part(
+            revisions=[
+                RevisionRecord(
+                    revision=revision,
+                    store=store.id,
+                    us=now_us,
+                    kind="compensate",
+                    origin="outside",
+                    reason=error.message,
+                    changes=[change_record(change) for change in changes],
+                    undoes=[record.revision for record in draft.part.revisions],
+                )
+            ],
+            renderings=[
+                RenderingRecord(
+                    store=store.id,
+                    revision=revision,
+                    us=now_us,
+                    data=store.data or b"",
+                    entries=entry_records(store.document),
+                )
+            ],
+            undone=[(record.revision, revision) for record in draft.part.revisions],
+            forget=[(a.work.profile, a.work.request_id) for a in group.answers_about(store) if a.work.request_id],
+        )
+        try:
+            await self._committer.commit(part)
+        except StoreError:
+            store.broken = IoFailure(
+                f"{store.place.path} could not be replaced and the change could not be taken back either: restart memd, "
+                "which recovers from the journal",
+                path=store.place.path,
+                outcome="unknown",
+            )
+            return store.broken
+        store.revision = revision
+        store.used_ids.update(entry for _, entry in draft.part.entry_ids)
+        error.outcome = "none"
+        return error
+
+    async def checkpoint(self, store: MemoryStore) -> int:
+        """Fsync the file and its directory, then record it. Returns the number of fsyncs."""
+        revision = store.revision
+        try:
+            await self._runner.run(store.files.checkpoint, store.place)
+        except StoreError:
+            store.first_unsynced = trio.current_time()  # never the same descriptor: the next try opens it anew
+            return 1
+        store.checkpoint = revision
+        self._committer.add(Part(checkpoints=[(store.id, revision)]))
+        return 2
+
+
+def _swap(store: MemoryStore, temp: str | None, data: bytes, image: Image) -> tuple[Displaced, Signature]:
+    if temp is None:
+        store.files.rewrite(store.place, data)
+        displaced = Displaced(None)
+    else:
+        displaced = store.files.swap(store.place, temp, exists=image.data is not None)
+    return displaced, store.files.signature(store.place)
+
+
+def _look_and_close(displaced: Displaced) -> bytes | None:
+    try:
+        return displaced.look_again()
+    finally:
+        displaced.close()
+
+
+def _recent(journal: Journal, store: int, since_us: int, checkpoint: int) -> list[RenderingRecord]:
+    return queries.recent_renderings(journal, store, since_us=since_us, checkpoint=checkpoint, limit=OLDER_LIMIT)
+
+
+def _as_older(records: Sequence[RenderingRecord], head: int) -> list[Older]:
+    return [Older(record.data, document_from(record)) for record in records if record.revision != head]

@@ -1,0 +1,325 @@
+"""The writer: the one task that changes a set of memory files.
+
+What comes in: work in a queue, wake-ups from polls, timers. What goes out: group parts to the committer, swapped files,
+published states, settled tickets. What must not be here: the meaning of an edit (``work``), planning (``group``), wire
+types.
+
+One cycle: prepare each store (outside lock, read, compare), plan a group on drafts, write the temp files, hand the part
+to the committer, swap the files in, publish, answer. A store that is locked, unreadable or not settled is left out and
+tried again; only its own work waits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from typing import TYPE_CHECKING
+
+import trio
+
+from memd.deferred import Ticket
+from memd.errors import StoreError
+from memd.profile.adoption import would_drop
+from memd.profile.conditions import Conditions
+from memd.profile.group import plan_group
+from memd.profile.memory_store import RETRY_S, UNREADABLE_S
+from memd.profile.preparing import Preparer
+from memd.profile.swapping import Swapper
+from memd.store.records import Part
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from memd.profile.adoption import Older
+    from memd.profile.events import EventStream
+    from memd.profile.group import Group
+    from memd.profile.memory_store import MemoryStore
+    from memd.profile.requests import Requests
+    from memd.profile.work import Work
+    from memd.store.clock import Clock
+    from memd.store.committer import Committer
+    from memd.store.files import Image
+    from memd.store.threads import Runner
+
+POLL_S = 1.0
+"""Between looks at the files of a profile that has clients."""
+FULL_READ_S = 10.0
+"""Between reads that do not trust the file's times."""
+IDLE_CHECKPOINT_S = 1.0
+CHECKPOINT_S = 5.0
+CHECKPOINT_REVISIONS = 1000
+
+
+class Writer:
+    """Writes the stores it is given, and nobody else does. ``run`` is its task."""
+
+    def __init__(
+        self,
+        stores: Sequence[MemoryStore],
+        *,
+        committer: Committer,
+        runner: Runner,
+        clock: Clock,
+        requests: Requests,
+        streams: Mapping[str, EventStream],
+    ) -> None:
+        self.stores = tuple(stores)
+        self.attached = 0
+        self.answered = 0
+        self.file_fsyncs = 0
+        self.committer = committer
+        self.clock = clock
+        self._runner = runner
+        self._requests = requests
+        self._conditions = Conditions(committer, clock, streams)
+        self._preparer = Preparer(committer, runner, self._conditions)
+        self._swapper = Swapper(committer, runner, clock)
+        self._queue: deque[Work] = deque()
+        self._looks: list[Ticket] = []
+        self._wake = trio.Event()
+        self.running = False
+        self._closing = False
+        self._next_poll = 0.0
+
+    def __repr__(self) -> str:
+        names = ", ".join(store.place.path for store in self.stores)
+        return f"<Writer of {names}: {len(self._queue)} waiting>"
+
+    # -- asked from other tasks ---------------------------------------------------------------------------------
+
+    @property
+    def waiting(self) -> int:
+        """Work in the queue."""
+        return len(self._queue)
+
+    def submit(self, work: Work) -> Ticket:
+        """Queue work; its ticket settles once it is durable and visible, or refused."""
+        self._queue.append(work)
+        self._wake.set()
+        return work.ticket
+
+    def look(self) -> Ticket:
+        """See to it that outside edits made until now are taken in; the ticket settles then."""
+        ticket = Ticket()
+        self._looks.append(ticket)
+        self._wake.set()
+        return ticket
+
+    def close(self) -> None:
+        """Let ``run`` end once the queue is empty and the files are checkpointed."""
+        self._closing = True
+        self._wake.set()
+
+    def adopt_stores(self, stores: Sequence[MemoryStore]) -> None:
+        """Take over more stores: those of a profile that shares one of ours."""
+        self.stores = (*self.stores, *stores)
+
+    # -- the task -----------------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Take in whatever the files hold that the journal does not, before anybody connects."""
+        self._preparer.starting = True
+        for store in self.stores:
+            store.attention = store.enabled
+        end = trio.current_time() + 2 * UNREADABLE_S
+        while any(store.attention for store in self.stores) and trio.current_time() < end:
+            await self._cycle()
+            if any(store.attention for store in self.stores):
+                await trio.sleep(RETRY_S / 2)
+        self._preparer.starting = False
+        for store in self.stores:
+            await self._swapper.discard_leftovers(store)
+
+    async def run(self) -> None:
+        """Write until ``close``."""
+        while not (self._closing and not self._queue):
+            await self._wait()
+            await self._cycle()
+            await self._chores()
+        for store in self.stores:
+            self._swapper.drop_lingering(store)
+            await self._checkpoint(store)
+
+    async def _wait(self) -> None:
+        if self._closing:
+            await trio.sleep(RETRY_S if self._queue else 0)
+            return
+        if self._ready_work() or self._looks:
+            self._wake = trio.Event()
+            await trio.lowlevel.checkpoint()
+            return
+        with trio.move_on_at(self._next_timer()):
+            await self._wake.wait()
+        self._wake = trio.Event()
+
+    def _ready_work(self) -> bool:
+        now = trio.current_time()
+        return any(
+            not work.ticket.withdrawn and all(store.retry_at <= now for store in work.plan.stores) for work in self._queue
+        )
+
+    def _next_timer(self) -> float:
+        times = [math.inf]
+        if self.attached:
+            times.append(self._next_poll)
+        for store in self.stores:
+            if store.attention or any(store in work.plan.stores for work in self._queue):
+                times.append(store.retry_at)
+            if store.lingering:
+                times.append(store.lingering[0].due)
+            if store.first_unsynced is not None:
+                times.append(self._checkpoint_due(store))
+        return min(times)
+
+    # -- one cycle ----------------------------------------------------------------------------------------------
+
+    async def _cycle(self) -> None:
+        self._queue = deque(work for work in self._queue if not work.ticket.withdrawn)
+        looks, self._looks = self._looks, []
+        wanted = await self._wanted(looking=bool(looks))
+        images: dict[MemoryStore, Image] = {}
+        try:
+            await self._preparer.prepare(wanted, images, self._queue)
+            if images or any(store.failure or store.broken for store in wanted):
+                await self._commit_group(images)
+        finally:
+            for store in images:
+                store.lock.release()
+        for ticket in looks:
+            ticket.finish(None)
+
+    async def _wanted(self, *, looking: bool) -> list[MemoryStore]:
+        """The stores this cycle is about: with work, with something to adopt, or looked at and found changed."""
+        now = trio.current_time()
+        asked = {store for work in self._queue for store in work.plan.stores}
+        found: list[MemoryStore] = []
+        for store in self.stores:
+            if looking and store.enabled and not store.attention and store not in asked:
+                store.attention = not await self._runner.run(store.looks_unchanged)
+            if (store in asked or store.attention or store.reload) and store.retry_at <= now:
+                found.append(store)
+        return found
+
+    # -- group --------------------------------------------------------------------------------------------------
+
+    async def _commit_group(self, images: Mapping[MemoryStore, Image]) -> None:
+        older = await self._older_renderings(images)
+        failed: dict[MemoryStore, StoreError] = {
+            store: store.failure for store in self.stores if store.failure is not None and store not in images
+        }
+        while True:
+            now_us = self.clock.now_us()
+            group = plan_group(
+                self._queue, images, older, now_us=now_us, take_revision=self.committer.take_revision, failed=failed
+            )
+            for answer in group.answers:
+                answer.ticket.drained = True
+            temps, failures = await self._swapper.write_temps(group)
+            if not failures:
+                break
+            failed.update(failures)
+            for store in failures:
+                self._conditions.publish_failure(store, failures[store])
+        planned = {id(answer.work) for answer in group.answers}
+        self._queue = deque(work for work in self._queue if id(work) not in planned)
+        await self._make_durable(group, temps, now_us)
+
+    async def _make_durable(self, group: Group, temps: Mapping[MemoryStore, str], now_us: int) -> None:
+        if not group.needs_commit:
+            for store in group.drafts:
+                store.foreign.clear()  # looked at, and nothing in it that the head does not have
+            if group.refusals.events:
+                self._conditions.add(group.refusals)  # nobody waits for these
+            self._finish(group, Part(), {})
+            return
+        part = group.part(now_us)
+        try:
+            await self.committer.commit(part, lambda: self._conditions.expect(part.events))
+        except StoreError as error:
+            await self._swapper.discard(temps)
+            self._fail_group(group, error)
+            return
+        for store in group.drafts:
+            store.attention = False
+            store.foreign.clear()  # adopted by this group; the swaps may bring new ones
+        failures = await self._swapper.swap_all(group, temps)
+        self._finish(group, part, failures)
+
+    def _fail_group(self, group: Group, error: StoreError) -> None:
+        """The journal refused the group; its operations are answered, those behind them are planned anew."""
+        if error.outcome == "unknown":
+            for store in group.drafts:
+                store.reload = True
+        for answer in group.answers:
+            if answer.error is None:
+                answer.error = error
+            answer.give()
+
+    def _finish(self, group: Group, part: Part, failures: Mapping[MemoryStore, StoreError]) -> None:
+        """Publish, answer, let the events out: in this order, so that a client reads its own writes."""
+        now = trio.current_time()
+        for store, draft in group.drafts.items():
+            if store not in failures:
+                draft.settle()
+                self._note_commit(store, len(draft.part.revisions), now)
+            self._conditions.publish(store)
+        for answer in group.answers:
+            failure = next((failures[store] for store in answer.work.plan.stores if store in failures), None)
+            if failure is not None:
+                answer.error = failure
+        failed = {answer.work.request_id for answer in group.answers if answer.error is not None}
+        for record in part.requests:
+            if record.request_id not in failed:
+                self._requests.remember(record)
+        for answer in group.answers:
+            self.answered += answer.error is None
+            answer.give()
+        self._conditions.release(part.events)
+
+    def _note_commit(self, store: MemoryStore, revisions: int, now: float) -> None:
+        if revisions:
+            store.read_only = None
+            store.last_commit = now
+            store.unsynced += revisions
+            if store.first_unsynced is None:
+                store.first_unsynced = now
+
+    async def _older_renderings(self, images: Mapping[MemoryStore, Image]) -> dict[MemoryStore, list[Older]]:
+        found: dict[MemoryStore, list[Older]] = {}
+        for store, image in images.items():
+            if (image.data or b"") != (store.data or b"") and would_drop(store.document, image.data):
+                found[store] = await self._swapper.older_renderings(store)
+        return found
+
+    # -- chores -------------------------------------------------------------------------------------------------
+
+    async def _chores(self) -> None:
+        now = trio.current_time()
+        if self.attached and now >= self._next_poll:
+            self._next_poll = now + POLL_S
+            await self._poll(now)
+        for store in self.stores:
+            while store.lingering and store.lingering[0].due <= now:
+                await self._swapper.second_look(store)
+            if store.first_unsynced is not None and now >= self._checkpoint_due(store):
+                await self._checkpoint(store)
+
+    async def _poll(self, now: float) -> None:
+        for store in self.stores:
+            if store.enabled and not store.attention and store.broken is None:
+                due = store.failure is not None or now - store.read_at >= FULL_READ_S
+                if due or not await self._runner.run(store.looks_unchanged):
+                    store.attention = True
+
+    def _checkpoint_due(self, store: MemoryStore) -> float:
+        first = store.first_unsynced if store.first_unsynced is not None else math.inf
+        if store.unsynced >= CHECKPOINT_REVISIONS:
+            return 0.0
+        return min(first + CHECKPOINT_S, store.last_commit + IDLE_CHECKPOINT_S)
+
+    async def _checkpoint(self, store: MemoryStore) -> None:
+        if store.first_unsynced is not None:
+            store.first_unsynced = None
+            store.unsynced = 0
+            self.file_fsyncs += await self._swapper.checkpoint(store)
+

@@ -1,0 +1,322 @@
+"""The memory files: read whole, written beside themselves, swapped in.
+
+What comes in: a ``Place`` and bytes. What goes out: images of what is on disk, and what a swap displaced. What must not
+be here: entries, locks, the journal. Every call blocks; run it in a thread.
+
+A swap exchanges names, so that the file an outside program wrote between our look and our rename is not destroyed but
+handed back: whatever was displaced is compared with what was expected by the caller, and looked at once more later
+through its descriptor (a shell that had it open may still append).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+
+import msgspec
+
+from memd.errors import IoFailure, ReadOnly, StoreUnreadable, from_oserror
+from memd.store import exchange
+from memd.store.place import Place, fsync_directory  # noqa: TC001 - Place is a struct field type at run time
+
+READ_LIMIT = 1024 * 1024
+"""Largest memory file that is read, in bytes; a larger one is left untouched (limits count a few thousand)."""
+FILE_MODE = 0o600
+_READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_WRITE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Signature(msgspec.Struct, frozen=True):
+    """What a stat tells of a file: good for noticing a change cheaply, never for trusting that there is none."""
+
+    device: int = 0
+    inode: int = 0
+    size: int = -1
+    mtime_ns: int = 0
+    ctime_ns: int = 0
+
+
+class Image(msgspec.Struct, frozen=True):
+    """A memory file as it was read. ``data`` is None if there is no file.
+
+    ``in_place``: the file has several links or is a mount point, so that it has to be rewritten where it is.
+    """
+
+    data: bytes | None
+    signature: Signature = Signature()
+    mode: int = FILE_MODE
+    uid: int = -1
+    gid: int = -1
+    in_place: bool = False
+
+
+class Displaced(msgspec.Struct):
+    """The file that a swap took out: its bytes when we looked, and the descriptor for a second look (-1: none)."""
+
+    data: bytes | None
+    descriptor: int = -1
+
+    def look_again(self) -> bytes | None:
+        """Read through the descriptor again; None if there is none or it cannot be read."""
+        if self.descriptor < 0:
+            return None
+        try:
+            return _read_all(self.descriptor)
+        except OSError:
+            return None
+
+    def close(self) -> None:
+        """Close the descriptor."""
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
+
+
+class Files:
+    """The file operations as one object, so that faults can be injected by a subclass in tests."""
+
+    def read(self, place: Place) -> Image:
+        """The file's bytes and metadata.
+
+        Raises:
+            StoreUnreadable: Not readable, not a regular file, or larger than ``READ_LIMIT``. The bytes are untouched.
+        """
+        try:
+            descriptor = os.open(place.path, _READ_FLAGS)
+        except FileNotFoundError:
+            if not os.path.isdir(place.directory):
+                raise StoreUnreadable(f"the directory {place.directory} is missing", path=place.path) from None
+            return Image(None)
+        except OSError as error:
+            raise _unreadable(error, place.path) from error
+        try:
+            return self._read_open(descriptor, place)
+        except OSError as error:
+            raise _unreadable(error, place.path) from error
+        finally:
+            os.close(descriptor)
+
+    def signature(self, place: Place) -> Signature:
+        """The stat of the file; an empty signature if there is none or it cannot be looked at."""
+        try:
+            return _signature(os.stat(place.path, follow_symlinks=False))
+        except OSError:
+            return Signature()
+
+    def write_temp(self, place: Place, data: bytes, like: Image) -> str:
+        """Write ``data`` to a new file beside the target, with the target's mode, owner, ACL and attributes.
+
+        Returns:
+            The temp file's path; it is not fsynced (the journal is the log).
+
+        Raises:
+            ReadOnly: Owner or group cannot be kept, or the directory cannot be written.
+            NoSpace, IoFailure: The temp file has been removed again.
+        """
+        path = f"{place.directory}/.{place.name}.memd-{os.getpid():x}-{os.urandom(4).hex()}.tmp"
+        try:
+            descriptor = os.open(path, _WRITE_FLAGS, FILE_MODE)
+        except OSError as error:
+            raise from_oserror(error, place.path, step="write a new version beside") from error
+        try:
+            self._fill(descriptor, data, place, like)
+        except BaseException:
+            self.discard(path)
+            raise
+        finally:
+            os.close(descriptor)
+        return path
+
+    def swap(self, place: Place, temp: str, *, exists: bool) -> Displaced:
+        """Put the temp file in the target's place and hand back what was there.
+
+        Raises:
+            StoreError: The target is as it was; the temp file has been removed.
+        """
+        try:
+            if not exists:
+                try:
+                    exchange.rename_new(temp, place.path)
+                    return Displaced(None)
+                except FileExistsError:
+                    pass  # made by somebody else since we looked: exchange and hand theirs back
+                except OSError as error:
+                    if error.errno not in exchange.UNSUPPORTED:
+                        raise
+                    os.link(temp, place.path)
+                    os.unlink(temp)
+                    return Displaced(None)
+            return self._exchange(place, temp)
+        except OSError as error:
+            self.discard(temp)
+            raise from_oserror(error, place.path, step="replace") from error
+
+    def rewrite(self, place: Place, data: bytes) -> None:
+        """Rewrite a file where it is (several links, or a mount point) and fsync it.
+
+        Raises:
+            StoreError: With ``outcome`` "unknown": the file may hold a mixture; its pre-image is in the journal.
+        """
+        try:
+            descriptor = os.open(place.path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                _write_all(descriptor, data)
+                os.ftruncate(descriptor, len(data))
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise from_oserror(error, place.path, step="rewrite") from error
+
+    def checkpoint(self, place: Place) -> None:
+        """Make the file and its name durable.
+
+        Raises:
+            IoFailure: A failed fsync; it is never retried on the same descriptor.
+        """
+        try:
+            with contextlib.suppress(FileNotFoundError):
+                descriptor = os.open(place.path, _READ_FLAGS)
+                try:
+                    os.fsync(descriptor)
+                finally:
+                    os.close(descriptor)
+            fsync_directory(place.directory)
+        except OSError as error:
+            raise IoFailure(f"fsync {place.path}: {error.strerror}", path=place.path, errno=error.errno) from error
+
+    def leftovers(self, place: Place) -> list[tuple[str, bytes | None]]:
+        """Temp files a crash left beside the target, with their bytes (None: unreadable)."""
+        prefix = f".{place.name}.memd-"
+        found: list[tuple[str, bytes | None]] = []
+        with contextlib.suppress(OSError):
+            for name in sorted(os.listdir(place.directory)):
+                if name.startswith(prefix) and name.endswith(".tmp"):
+                    path = f"{place.directory}/{name}"
+                    try:
+                        image = self.read(msgspec.structs.replace(place, name=name))
+                        found.append((path, image.data))
+                    except StoreUnreadable:
+                        found.append((path, None))
+        return found
+
+    def discard(self, path: str) -> None:
+        """Remove a temp file; one that is gone already is fine."""
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+
+    # -- inside -------------------------------------------------------------------------------------------------
+
+    def _read_open(self, descriptor: int, place: Place) -> Image:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            kind = "a directory" if stat.S_ISDIR(status.st_mode) else "not a regular file"
+            raise StoreUnreadable(f"{place.path} is {kind}", path=place.path)
+        if status.st_size > READ_LIMIT:
+            raise StoreUnreadable(
+                f"{place.path} has {status.st_size:,} bytes, more than the {READ_LIMIT:,} that are read: "
+                "it is left untouched",
+                path=place.path,
+            )
+        return Image(
+            _read_all(descriptor),
+            _signature(status),
+            stat.S_IMODE(status.st_mode),
+            status.st_uid,
+            status.st_gid,
+            status.st_nlink > 1 or status.st_dev != place.device,
+        )
+
+    def _fill(self, descriptor: int, data: bytes, place: Place, like: Image) -> None:
+        try:
+            _write_all(descriptor, data)
+            if like.data is None:
+                os.fchmod(descriptor, FILE_MODE)
+                return
+            if (like.uid, like.gid) != (os.geteuid(), os.fstat(descriptor).st_gid):
+                self._keep_owner(descriptor, place, like)
+            os.fchmod(descriptor, like.mode)
+            _copy_attributes(place.path, descriptor)
+        except OSError as error:
+            raise from_oserror(error, place.path, step="write a new version beside") from error
+
+    def _keep_owner(self, descriptor: int, place: Place, like: Image) -> None:
+        try:
+            os.fchown(descriptor, like.uid, like.gid)
+        except OSError as error:
+            raise ReadOnly(
+                f"{place.path} belongs to uid {like.uid}, gid {like.gid}, which memd cannot keep when writing it",
+                path=place.path,
+                errno=error.errno,
+            ) from error
+
+    def _exchange(self, place: Place, temp: str) -> Displaced:
+        try:
+            exchange.exchange(temp, place.path)
+            kept = temp
+        except FileNotFoundError:
+            exchange.rename_new(temp, place.path)  # deleted since we looked: the newer content stands
+            return Displaced(None)
+        except OSError as error:
+            if error.errno not in exchange.UNSUPPORTED:
+                raise
+            kept = f"{temp[: -len('.tmp')]}-old.tmp"
+            os.link(place.path, kept)
+            os.replace(temp, place.path)
+        return self._take_out(place, kept)
+
+    def _take_out(self, place: Place, kept: str) -> Displaced:
+        """Read what a swap displaced, keep its descriptor, drop its name; if it cannot be read, put it back."""
+        descriptor = -1
+        try:
+            descriptor = os.open(kept, _READ_FLAGS)
+            data = _read_all(descriptor)
+        except OSError:
+            if descriptor >= 0:
+                os.close(descriptor)
+            os.replace(kept, place.path)
+            raise
+        os.unlink(kept)
+        return Displaced(data, descriptor)
+
+
+def _unreadable(error: OSError, path: str) -> StoreUnreadable:
+    detail = ""
+    with contextlib.suppress(OSError):
+        status = os.stat(path, follow_symlinks=False)
+        detail = f", mode {stat.S_IMODE(status.st_mode):04o}, owner {status.st_uid}"
+    label = errno.errorcode.get(error.errno or 0, "?")
+    return StoreUnreadable(f"{path} cannot be read: {error.strerror} ({label}{detail})", path=path, errno=error.errno)
+
+
+def _signature(status: os.stat_result) -> Signature:
+    return Signature(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
+def _read_all(descriptor: int) -> bytes:
+    data = os.pread(descriptor, READ_LIMIT + 1, 0)
+    if len(data) > READ_LIMIT:
+        raise OSError(errno.EFBIG, "grew over the read limit")
+    return data
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def _copy_attributes(source: str, descriptor: int) -> None:
+    """Extended attributes, POSIX ACLs among them, where the system has them."""
+    if not hasattr(os, "listxattr"):
+        return
+    try:
+        names = os.listxattr(source, follow_symlinks=False)
+    except OSError:
+        return
+    for name in names:
+        with contextlib.suppress(OSError):  # security.* may belong to the kernel; user.* and ACLs are copied
+            os.setxattr(descriptor, name, os.getxattr(source, name, follow_symlinks=False))
+

@@ -1,0 +1,328 @@
+"""The journal: one SQLite database, one connection, one thread; the write-ahead log of all profiles.
+
+What comes in: the parts of a group commit. What goes out: durability, or the knowledge of what became durable.
+What must not be here: queries for people (``queries.py``), pruning (``retention.py``), the memory files.
+
+Every transaction counts up ``meta.group``. After a COMMIT that failed, nothing is known: an fsync error is not a
+rollback. The journal is then closed and reopened, and the counter it has says whether the group is in it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import msgspec
+
+from memd.errors import IoFailure, NoSpace
+from memd.store import schema
+from memd.store.records import Part, RenderingRecord, RequestRecord, SessionRecord, SnapshotRecord, StoreRow, TurnRecord
+from memd.store.rows import rendering_from, write_part
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+WAL_BYTES = 16 * 1024 * 1024
+"""Written since the last WAL checkpoint, estimated, at which the next is due; more makes recovery long."""
+_GROUP_BYTES = 40_960
+"""What a group writes beside its contents: the pages of about ten B-trees."""
+
+
+class JournalStatistics(msgspec.Struct, frozen=True):
+    """Counters since start. ``fsyncs`` counts those SQLite issues for commits (1 each) and WAL checkpoints (2 each)."""
+
+    groups: int
+    fsyncs: int
+    reopened: int
+
+
+class Opened(msgspec.Struct, frozen=True):
+    """What was found on opening.
+
+    ``fresh``: there was no journal. ``damaged``: where the damaged one was set aside, or None. ``clean``: the last
+    daemon stopped in order. ``same_boot``: the machine has not been restarted since.
+    """
+
+    fresh: bool
+    damaged: str | None
+    clean: bool
+    same_boot: bool
+
+
+class Journal:
+    """Call it from one thread only; it never starts one."""
+
+    def __init__(
+        self, path: Path, *, connect: Callable[[Path], sqlite3.Connection] = schema.connect, boot_id: str | None = None
+    ) -> None:
+        self.path = path
+        self._connect = connect
+        self._boot_id = read_boot_id() if boot_id is None else boot_id
+        self._connection: sqlite3.Connection | None = None
+        self._inode = (0, 0)
+        self._group = 0
+        self._groups = 0
+        self._fsyncs = 0
+        self._reopened = 0
+        self._wal_bytes = 0
+
+    def __repr__(self) -> str:
+        return f"<Journal {self.path} group {self._group}{'' if self._connection else ' closed'}>"
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """The open connection, for the queries beside this class.
+
+        Raises:
+            IoFailure: The journal is closed after a failure and could not be reopened yet.
+        """
+        if self._connection is None:
+            msg = f"the journal {self.path} is not open after a failure; memd tries again each second"
+            raise IoFailure(msg, path=str(self.path))
+        return self._connection
+
+    def statistics(self) -> JournalStatistics:
+        """Counters since start."""
+        return JournalStatistics(self._groups, self._fsyncs, self._reopened)
+
+    # -- life ---------------------------------------------------------------------------------------------------
+
+    def open(self) -> Opened:
+        """Open or create the journal and mark it as in use.
+
+        A damaged one is set aside beside itself and a new one begun.
+
+        Raises:
+            JournalTooNew: Untouched.
+            IoFailure: Locked by another process, or the disk refused.
+        """
+        fresh = not self.path.exists() or self.path.stat().st_size == 0
+        damaged = None
+        try:
+            self._open_checked()
+        except sqlite3.OperationalError as error:
+            raise self._failure("open", error) from error
+        except sqlite3.DatabaseError:
+            damaged = self._set_aside()
+            fresh = True
+            self._open_checked()
+        meta = dict(self.connection.execute("SELECT key, value FROM meta").fetchall())
+        self._group = int(meta.get("group", 0))
+        self._write_meta({"clean": 0, "boot": self._boot_id, "group": self._group})
+        return Opened(
+            fresh=fresh, damaged=damaged, clean=bool(meta.get("clean")), same_boot=meta.get("boot") == self._boot_id != ""
+        )
+
+    def begin_numbers(self, next_seq: int) -> None:
+        """Remember where event numbers begin in this journal. Durable on return."""
+        self._write_meta({"first_seq": next_seq})
+
+    def close(self, *, clean: bool) -> None:
+        """Write the clean-stop mark if the stop was one, copy the WAL back and close."""
+        if self._connection is None:
+            return
+        with contextlib.suppress(sqlite3.Error):  # the mark only saves the next start some work
+            if clean:
+                self._write_meta({"clean": 1})
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self._connection.close()
+        self._connection = None
+
+    def is_ours(self) -> bool:
+        """True while the path still leads to the file that is open."""
+        try:
+            status = self.path.stat()
+        except OSError:
+            return False
+        return (status.st_dev, status.st_ino) == self._inode
+
+    # -- commit -------------------------------------------------------------------------------------------------
+
+    def commit(self, parts: Sequence[Part]) -> None:
+        """Make all parts durable in one transaction with one fsync.
+
+        Raises:
+            NoSpace, IoFailure: With ``outcome`` ``"none"`` (nothing of the group is in the journal, and that is
+                durable) or ``"unknown"`` (the journal could not be read again; it is closed).
+        """
+        connection = self.connection
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            for part in parts:
+                write_part(connection, part)
+            connection.execute("INSERT OR REPLACE INTO meta VALUES ('group', ?)", (self._group + 1,))
+        except sqlite3.Error as error:
+            self._roll_back(error)
+        try:
+            connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            if not self._committed_after_all(error):
+                raise self._failure("commit to", error, outcome="none") from error
+        self._group += 1
+        self._groups += 1
+        self._fsyncs += 1
+        self._wal_bytes += _GROUP_BYTES + 2 * sum(part.weight for part in parts)
+
+    @property
+    def wal_due(self) -> bool:
+        """True once the WAL is long enough to be copied back."""
+        return self._wal_bytes > WAL_BYTES
+
+    def checkpoint_wal(self, *, force: bool = False) -> None:
+        """Copy the WAL back into the database once it is long, or now with ``force``. Never inside a group.
+
+        ``RESTART``, not ``TRUNCATE``: a log that keeps its length needs no metadata in the next commits' fsync.
+        """
+        if self._connection is None or not (self.wal_due or (force and self._wal_bytes)):
+            return
+        with contextlib.suppress(sqlite3.Error):  # a full disk: the WAL goes on growing, the next try may work
+            self._connection.execute("PRAGMA wal_checkpoint(RESTART)")
+            self._wal_bytes = 0
+            self._fsyncs += 2
+
+    def reopen(self) -> bool:
+        """Open again after a failure. True if it worked; the journal then has a durable barrier behind the last group."""
+        try:
+            self._open_checked()
+            self._write_meta({"barrier": self._group})
+        except (sqlite3.Error, OSError):
+            self._drop_connection()
+            return False
+        self._reopened += 1
+        return True
+
+    # -- what the start needs -----------------------------------------------------------------------------------
+
+    def stores(self) -> list[StoreRow]:
+        """Every store ever seen."""
+        rows = self.connection.execute("SELECT id, directory, name, device, inode, checkpoint, in_place FROM store")
+        names = ("id", "directory", "name", "device", "inode", "checkpoint", "in_place")
+        return [StoreRow(**{**dict(zip(names, row, strict=True)), "in_place": bool(row[-1])}) for row in rows]
+
+    def put_store(self, row: StoreRow) -> int:
+        """Record a store (new if its id is 0) and return its id. Durable on return."""
+        values = (row.directory, row.name, row.device, row.inode, row.checkpoint, int(row.in_place))
+        sql = "INSERT INTO store(directory, name, device, inode, checkpoint, in_place) VALUES (?,?,?,?,?,?)"
+        if row.id:
+            sql = "UPDATE store SET directory=?, name=?, device=?, inode=?, checkpoint=?, in_place=? WHERE id=?"
+            values = (*values, row.id)  # type: ignore[assignment]  # one column more for the WHERE
+        cursor = self.connection.execute(sql, values)
+        self._fsyncs += 1
+        return row.id or int(cursor.lastrowid or 0)
+
+    def head(self, store: int) -> RenderingRecord | None:
+        """The newest rendering of a store whose hash verifies; None if it has none."""
+        rows = self.connection.execute(
+            "SELECT store, revision, us, hash, data, entries FROM rendering WHERE store=? ORDER BY revision DESC",
+            (store,),
+        )
+        for row in rows:
+            found = rendering_from(row)
+            if found is not None:
+                return found
+        return None
+
+    def newest(self) -> tuple[int, int, int]:
+        """(revision, event seq, microseconds) of the newest things stored; 0 where there is nothing."""
+        row = self.connection.execute(
+            "SELECT (SELECT max(revision) FROM revision), (SELECT max(seq) FROM event),"
+            " max(coalesce((SELECT us FROM revision ORDER BY revision DESC LIMIT 1), 0),"
+            "     coalesce((SELECT us FROM event ORDER BY seq DESC LIMIT 1), 0))"
+        ).fetchone()
+        return (row[0] or 0, row[1] or 0, row[2] or 0)
+
+    def entry_ids(self, store: int) -> set[str]:
+        """Every entry id a store has ever given out."""
+        return {row[0] for row in self.connection.execute("SELECT id FROM entry_id WHERE store=?", (store,))}
+
+    def requests(self, since_us: int) -> list[RequestRecord]:
+        """The remembered answers since a time, oldest first."""
+        rows = self.connection.execute(
+            "SELECT profile, request_id, fingerprint, us, answer FROM request WHERE us>=? ORDER BY us", (since_us,)
+        )
+        names = ("profile", "request_id", "fingerprint", "us", "answer")
+        return [RequestRecord(**dict(zip(names, row, strict=True))) for row in rows]
+
+    def sessions(self) -> tuple[list[SessionRecord], dict[str, SnapshotRecord], list[TurnRecord]]:
+        """Every session that is not closed, the snapshots they have, and their open turns."""
+        rows = self.connection.execute("SELECT id, profile, key, snapshot, seen_us, body FROM session WHERE closed=0")
+        names = ("id", "profile", "key", "snapshot", "seen_us", "body")
+        found = [SessionRecord(**dict(zip(names, row, strict=True))) for row in rows]
+        snapshots = {row[0]: SnapshotRecord(id=row[0], body=row[1]) for row in self.connection.execute("SELECT id, body FROM snapshot")}
+        turns = self.connection.execute("SELECT session, turn, user, us FROM turn WHERE status='open'")
+        opened = [TurnRecord(session=s, turn=t, user=bool(u), status="open", us=us) for s, t, u, us in turns]
+        return found, snapshots, opened
+
+    # -- inside -------------------------------------------------------------------------------------------------
+
+    def _open_checked(self) -> None:
+        self._connection = self._connect(self.path)
+        status = self.path.stat()
+        self._inode = (status.st_dev, status.st_ino)
+        result = self._connection.execute("PRAGMA quick_check(1)").fetchone()
+        if result[0] != "ok":
+            self._drop_connection()
+            msg = f"quick_check: {result[0]}"
+            raise sqlite3.DatabaseError(msg)
+
+    def _drop_connection(self) -> None:
+        if self._connection is not None:
+            with contextlib.suppress(sqlite3.Error):
+                self._connection.close()
+            self._connection = None
+
+    def _write_meta(self, values: dict[str, int | str]) -> None:
+        connection = self.connection
+        connection.execute("BEGIN IMMEDIATE")
+        for key, value in values.items():
+            connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+        connection.execute("COMMIT")
+        self._fsyncs += 1
+
+    def _roll_back(self, error: sqlite3.Error) -> NoReturn:
+        """Before COMMIT an error is definite: roll back, or drop the connection, which does the same."""
+        try:
+            self.connection.execute("ROLLBACK")
+        except sqlite3.Error:
+            self._drop_connection()
+            self.reopen()
+        raise self._failure("write to", error, outcome="none") from error
+
+    def _committed_after_all(self, error: sqlite3.Error) -> bool:
+        """Reopen and look whether the group is in. Raises with outcome "unknown" if that cannot be told."""
+        wanted = self._group + 1
+        self._drop_connection()
+        if not self.reopen():
+            raise self._failure("reopen", error, outcome="unknown") from error
+        row = self.connection.execute("SELECT value FROM meta WHERE key='group'").fetchone()
+        return row is not None and int(row[0]) == wanted
+
+    def _failure(self, step: str, error: sqlite3.Error, *, outcome: str | None = None) -> NoSpace | IoFailure:
+        name = getattr(error, "sqlite_errorname", "")
+        kind = NoSpace if name == "SQLITE_FULL" else IoFailure
+        return kind(f"{step} the journal {self.path}: {error} ({name or 'SQLite'})", path=str(self.path), outcome=outcome)
+
+    def _set_aside(self) -> str:
+        """Move a damaged journal and its WAL out of the way; nothing of it is deleted."""
+        self._drop_connection()
+        stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(self.path.stat().st_mtime))
+        aside = self.path.with_name(f"{self.path.name}.damaged-{stamp}")
+        number = 0
+        while aside.exists():
+            number += 1
+            aside = self.path.with_name(f"{self.path.name}.damaged-{stamp}-{number}")
+        for suffix in ("", "-wal", "-shm"):
+            source = Path(f"{self.path}{suffix}")
+            if source.exists():
+                source.rename(f"{aside}{suffix}")
+        return str(aside)
+
+
+def read_boot_id() -> str:
+    """An identifier that changes with every boot of the machine; ``""`` where there is none (then: never the same)."""
+    with contextlib.suppress(OSError):
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    return ""
