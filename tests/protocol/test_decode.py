@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import msgpack
@@ -54,7 +55,10 @@ class TestTheParamsArray:
             ({"target": "memory"}, "params are an array with at most one map, [] or [{…}]; got a bare map"),
             ("x", "params are an array with at most one map, [] or [{…}]; got str"),
             ([{}, {}], "params are an array with at most one map; got 2 values: put them all into one map by name"),
-            (["memory", "x"], "params are an array with at most one map; got 2 values: put them all into one map by name"),
+            (
+                ["memory", "x"],
+                "params are an array with at most one map; got 2 values: put them all into one map by name",
+            ),
             (["memory"], "params hold str 'memory'; send one map of parameters by name, [{…}]"),
             ([[1]], "params hold list [1]; send one map of parameters by name, [{…}]"),
         ],
@@ -103,7 +107,15 @@ class TestGenerosity:
 
     def test_an_empty_array_stays_one_where_an_array_belongs(self) -> None:
         raw = msgpack.packb(
-            [{"session": "s", "turn": "t", "status": "completed", "first": 1.0, "messages": [{"role": "user", "content": []}]}]
+            [
+                {
+                    "session": "s",
+                    "turn": "t",
+                    "status": "completed",
+                    "first": 1.0,
+                    "messages": [{"role": "user", "content": []}],
+                }
+            ]
         )
         assert [] == decode_params(raw, TurnEnd).messages[0].content
 
@@ -125,9 +137,21 @@ class TestMismatches:
             ({"content": "x"}, "target", 'target: missing; it takes "memory" or "user"'),
             ({"target": "user", "content": 5}, "content", "content: expected a string, got 5"),
             ({"target": "user", "content": ["x"]}, "content", "content: expected a string, got an array"),
-            ({"target": "user", "if_revision": True}, "if_revision", "if_revision: expected an integer of at least 0, got true"),
-            ({"target": "user", "if_revision": 1.5}, "if_revision", "if_revision: expected an integer of at least 0, got 1.5"),
-            ({"target": "user", "if_revision": -1}, "if_revision", "if_revision: expected an integer of at least 0, got -1"),
+            (
+                {"target": "user", "if_revision": True},
+                "if_revision",
+                "if_revision: expected an integer of at least 0, got true",
+            ),
+            (
+                {"target": "user", "if_revision": 1.5},
+                "if_revision",
+                "if_revision: expected an integer of at least 0, got 1.5",
+            ),
+            (
+                {"target": "user", "if_revision": -1},
+                "if_revision",
+                "if_revision: expected an integer of at least 0, got -1",
+            ),
             (
                 {"target": "user", "origin": "root"},
                 "origin",
@@ -228,10 +252,14 @@ class TestPeekErrorsForm:
 scalars = st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats() | st.text() | st.binary()
 anything = st.recursive(
     scalars | st.builds(msgpack.ExtType, st.integers(0, 127), st.binary(max_size=3)),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text() | st.binary() | st.integers(0, 9), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text() | st.binary() | st.integers(0, 9), inner, max_size=4)
+    ),
     max_leaves=15,
 )
-names = st.sampled_from(["target", "operations", "messages", "content", "session", "deadline_ms", "client", "arguments"])
+names = st.sampled_from(
+    ["target", "operations", "messages", "content", "session", "deadline_ms", "client", "arguments"]
+)
 
 
 @given(
@@ -240,10 +268,8 @@ names = st.sampled_from(["target", "operations", "messages", "content", "session
 )
 def test_any_value_fits_or_is_invalid_params(params: list[Any], method_params: type[Params]) -> None:
     """Nothing else can come out."""
-    try:
+    with contextlib.suppress(InvalidParams):
         assert isinstance(decode_params(msgpack.packb(params), method_params), method_params)
-    except InvalidParams as error:
-        assert error.message
 
 
 @given(st.binary(min_size=1, max_size=80))
@@ -255,7 +281,5 @@ def test_any_object_fits_or_is_invalid_params(data: bytes) -> None:
         unpacker.skip()
     except (msgpack.OutOfData, ValueError):
         return
-    try:
+    with contextlib.suppress(InvalidParams):
         decode_params(data[: unpacker.tell()], MemoryRead)
-    except InvalidParams as error:
-        assert error.message
