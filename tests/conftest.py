@@ -67,3 +67,4 @@ def daemon() -> Iterator[DaemonProcess]:
     """A scratch home with a daemon that is not started yet; it is gone with all it left when the test ends."""
     with DaemonProcess() as process:
         yield process
+        print(process.log())  # noqa: T201 - pytest shows it beside a failure

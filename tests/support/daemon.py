@@ -66,7 +66,6 @@ class DaemonProcess:
 
     def __exit__(self, *_: object) -> None:
         self.kill()
-        print(self.log())  # noqa: T201 - pytest shows it beside a failure
         shutil.rmtree(self.home, ignore_errors=True)
 
     def configure(self, config: str) -> None:
