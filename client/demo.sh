@@ -30,9 +30,9 @@ title "Two clients write at once, five facts each, and every write is acknowledg
 for client in A B; do
 	for fact in 1 2 3 4 5; do memd add "client $client learned fact $fact" >/dev/null; done &
 done
+title "Meanwhile a person adds a line by hand:"
+printf '\n§\nEdited by hand: prefers short answers\n' >>agent/MEMORY.md
 wait
-title "Meanwhile a person edits the file in an editor:"
-printf '§\nEdited by hand: prefers short answers\n' >>agent/MEMORY.md
 run memd read memory
 
 title "The daemon is killed and started again; nothing that was acknowledged is gone:"
