@@ -18,7 +18,7 @@ from memd_client.wire import Deadline
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from typing import Any, Self
 
     from memd_client.events import EventStream
@@ -43,6 +43,7 @@ class Client(Methods):
         access: Less than the context has: ``"none"``, ``"read"`` or ``"add"``.
         timeout: Seconds a call may take, reconnecting and repeating included; None waits for ever.
         autostart: Whether to start memd if nobody listens, or what starts it. ``MEMD_AUTOSTART=0`` also turns it off.
+        env: Where ``MEMD_SOCKET``, ``MEMD_BIN``, ``MEMD_AUTOSTART`` and the XDG directories are looked up.
     """
 
     def __init__(  # noqa: PLR0913 - each is a setting of its own, all but the first by keyword
@@ -55,13 +56,14 @@ class Client(Methods):
         access: str | None = None,
         timeout: float | None = 10.0,
         autostart: bool | Starter = True,
+        env: Mapping[str, str] = os.environ,
     ) -> None:
         self.timeout = timeout
         argument = None if socket is None else os.fspath(socket)
         said = {"profile": profile, "context": context, "access": access}
         hello: dict[str, Any] = {key: value for key, value in said.items() if value is not None}
         hello.update(client={"name": client_name, "version": __version__}, protocol=[1, 1])
-        self._link = Link(agent_sockets(os.environ, argument), hello, _starter(autostart, argument))
+        self._link = Link(agent_sockets(env, argument), hello, _starter(autostart, argument, env))
 
     def __repr__(self) -> str:
         return f"<Client {self._link!r}>"
@@ -136,12 +138,12 @@ class Client(Methods):
         return may_repeat(method, error)
 
 
-def _starter(autostart: bool | Starter, socket: str | None) -> Starter | None:
-    if not autostart or not starting.wanted(os.environ):
+def _starter(autostart: bool | Starter, socket: str | None, env: Mapping[str, str]) -> Starter | None:
+    if not autostart or not starting.wanted(env):
         return None
     if callable(autostart):
         return autostart
-    return lambda deadline: starting.start(os.environ, socket, deadline)
+    return lambda deadline: starting.start(env, socket, deadline)
 
 
 def _final(error: MemdError, params: dict[str, Any], *, doubt: bool) -> MemdError:

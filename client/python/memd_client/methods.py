@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any, Literal, TypedDict, Unpack
 
-    Target = Literal["memory", "user"]
+    from memd_client.types import Target
+
     Style = Literal["openai", "anthropic", "mcp"]
 
     class MutationOptions(TypedDict, total=False):

@@ -10,7 +10,9 @@ from memd_client.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Literal
+
+    Target = Literal["memory", "user"]
 
 
 class Usage(Record):
@@ -62,7 +64,7 @@ class Change(Record):
     """What happened to one entry."""
 
     action: str
-    target: str
+    target: Target
     id: str
     before: str | None = None
     after: str | None = None
@@ -72,7 +74,7 @@ class Mutation(Record):
     """A change that is durable and visible."""
 
     changed: bool
-    target: str
+    target: Target
     revision: int
     entry: Entry | None = None
     changes: list[Change]
@@ -102,7 +104,7 @@ class ApplyResult(Mutation):
 class Withheld(Record):
     """An entry that a snapshot does not show, and the rule that withholds it."""
 
-    target: str
+    target: Target
     id: str
     rule: str
 
@@ -261,7 +263,7 @@ class Explanation(Record):
     """What became of a text, and when."""
 
     state: str
-    target: str
+    target: Target
     id: str | None = None
     revision: int | None = None
     at: str
@@ -280,7 +282,7 @@ class Revision(Record):
     """One accepted change."""
 
     revision: int
-    target: str
+    target: Target
     at: str
     us: int
     origin: str
@@ -340,7 +342,7 @@ class Event(Record):
     us: int
     topic: str
     profile: str
-    target: str | None = None
+    target: Target | None = None
     revision: int | None = None
     session: str | None = None
     job: str | None = None
