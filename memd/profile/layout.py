@@ -90,8 +90,9 @@ def _gaps_by_neighbours(document: Document) -> dict[tuple[str, str], str]:
 
 
 def _separates(gap: str) -> bool:
-    """True if a border stands on a line of its own in the gap, with an end of line on both sides."""
-    return any(is_border(line) for line in _NEWLINE.split(gap)[1:-1])
+    """True if a border stands on a line of its own in the gap, and nothing would join the entries on either side."""
+    first, *lines = _NEWLINE.split(gap)
+    return any(map(is_border, lines[:-1])) and not strip_outer(first + lines[-1])
 
 
 def _opened(document: Document) -> str:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from rapidfuzz.distance import LCSseq
@@ -176,24 +175,32 @@ def _same_texts(base: Sequence[Entry], theirs: Sequence[Entry]) -> list[tuple[in
 
 
 def _own_altered(base: Document, owners: list[str | None]) -> None:
-    """Give an altered entry its id: the only one without owner between two neighbours, as in base."""
-    place = {entry.id: index for index, entry in enumerate(base.entries)}
+    """Give an altered entry its id: the only one without owner in its gap, where base has only one too.
+
+    A gap is known by either neighbour, since the other may have been moved away.
+    """
     taken = {owner for owner in owners if owner is not None}
-    anchors = _rising([(index, place[owner]) for index, owner in enumerate(owners) if owner in place])
-    bounds = [(-1, -1), *anchors, (len(owners), len(base.entries))]
-    for (left, old_left), (right, old_right) in pairwise(bounds):
-        new = [index for index in range(left + 1, right) if owners[index] is None]
-        old = [
-            base.entries[index].id for index in range(old_left + 1, old_right) if base.entries[index].id not in taken
-        ]
-        if len(new) == 1 and len(old) == 1:
-            owners[new[0]] = old[0]
+    ids = [entry.id for entry in base.entries]
+    gone = _lone([entry_id if entry_id in taken else None for entry_id in ids])
+    pairs = [
+        (index, old)
+        for index, left, right in _lone(owners)
+        for old, *sides in gone
+        if left == sides[0] or right == sides[1]
+    ]
+    for index, old in pairs:
+        if sum(1 for pair in pairs if pair[0] == index or pair[1] == old) == 1:
+            owners[index] = ids[old]
 
 
-def _rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The longest run of pairs that rises on both sides: the entries that kept their order."""
-    second = [pair[1] for pair in pairs]
-    return [pairs[at] for at, _ in _aligned(second, sorted(second))]
+def _lone(owners: Sequence[str | None]) -> list[tuple[int, str, str]]:
+    """Index and both neighbours of each None that stands between two owners; the ends of the file are owners too."""
+    padded = ["<", *owners, ">"]
+    return [
+        (index, left, right)
+        for index, (left, owner, right) in enumerate(zip(padded, padded[1:], padded[2:], strict=False))
+        if owner is None and left is not None and right is not None
+    ]
 
 
 def _aligned(one: Sequence[int], two: Sequence[int]) -> list[tuple[int, int]]:

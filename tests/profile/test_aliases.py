@@ -96,7 +96,9 @@ def test_errors_name_the_field(arguments: dict[str, object], field: str) -> None
 
 def test_an_edit_takes_its_texts_as_they_are() -> None:
     """A blank is text to look for, and nothing is text to put there."""
-    assert Operation("edit", old_text=" ", new_text="") == operation({"action": "edit", "old_text": " ", "new_text": ""})
+    assert Operation("edit", old_text=" ", new_text="") == operation(
+        {"action": "edit", "old_text": " ", "new_text": ""}
+    )
 
 
 ONE = {"action": "add", "content": "x"}

@@ -31,7 +31,9 @@ def test_entries_are_never_blank_and_never_hold_a_border(data: bytes) -> None:
 
 
 @given(st.text(), st.sampled_from(NEWLINES), st.booleans(), st.integers(0, 2), st.sampled_from(["", "\n", " \r\n\r\n"]))
-def test_every_accepted_text_reads_back_as_one_entry(content: str, newline: str, bom: bool, place: int, end: str) -> None:
+def test_every_accepted_text_reads_back_as_one_entry(
+    content: str, newline: str, bom: bool, place: int, end: str
+) -> None:
     """In any newline style, with a BOM or without, first, between others or last, what was accepted comes back."""
     try:
         text = accept(content)

@@ -23,7 +23,16 @@ def test_headings_or_items_without_a_border_are_foreign(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "a note", "- one item", "# one heading", HOUSE + "§\nmore", "```\n# a\n# b\n```", "a-b\n3.5 x\n#tag", "~~~\n- a\n- b"],
+    [
+        "",
+        "a note",
+        "- one item",
+        "# one heading",
+        HOUSE + "§\nmore",
+        "```\n# a\n# b\n```",
+        "a-b\n3.5 x\n#tag",
+        "~~~\n- a\n- b",
+    ],
 )
 def test_notes_are_not_foreign(text: str) -> None:
     """With a border, with one heading, or with what only looks like structure, in code or in prose."""
@@ -49,9 +58,15 @@ def test_a_foreign_entry_stays_one_when_others_come_beside_it() -> None:
     [
         (HOUSE, ["boiler is in the cellar", "bins go out Tuesday"]),
         ("# A\ntext a\n# B\ntext b", ["A\ntext a", "B\ntext b"]),
-        ("# Home\n## Kitchen\n- kettle\n- oven\n## Bath\n- tap", ["Home", "Kitchen: kettle", "Kitchen: oven", "Bath: tap"]),
+        (
+            "# Home\n## Kitchen\n- kettle\n- oven\n## Bath\n- tap",
+            ["Home", "Kitchen: kettle", "Kitchen: oven", "Bath: tap"],
+        ),
         ("- a\n  - nested\n  more\n- b", ["a\n  - nested\n  more", "b"]),
-        ("- run:\n```\n# not a heading\n- not an item\n```\n- b", ["run:\n```\n# not a heading\n- not an item\n```", "b"]),
+        (
+            "- run:\n```\n# not a heading\n- not an item\n```\n- b",
+            ["run:\n```\n# not a heading\n- not an item\n```", "b"],
+        ),
         ("intro\n\n1. a\n2) b\n\nafter", ["intro", "a", "b", "after"]),
         ("# Only a title", ["Only a title"]),
         ("## A\n## B ##", ["A", "B"]),

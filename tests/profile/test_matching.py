@@ -84,7 +84,7 @@ def test_an_ambiguous_replace_says_which_entry_already_has_the_wanted_text() -> 
     [
         ("uses  two   blanks", "uses two blanks"),
         ("uses two blanks", "two  blanks"),
-        ("it\u2019s \u201cquoted\u201d", "it's \"quoted\""),
+        ("it\u2019s \u201cquoted\u201d", 'it\'s "quoted"'),
         ("2014\u20132016", "2014-2016"),
         ("caf\u00e9", "cafe\u0301"),
         ("one\ntwo", "one two"),

@@ -78,7 +78,7 @@ def test_a_withheld_entry_is_a_marker() -> None:
 def test_a_store_over_its_limit_is_injected_up_to_it() -> None:
     """Whole entries, the newest left out first, said in the last line; the percentage is capped."""
     found = block(store("a" * 1_000, "b" * 1_190, "c" * 100, "d"))
-    assert f"MEMORY (your personal notes) [100% — 2,300/2,200 chars]" == found.header
+    assert "MEMORY (your personal notes) [100% — 2,300/2,200 chars]" == found.header
     assert found.text.endswith("b\n[2 newest entries left out: over the limit]")
     assert 2 == found.left_out
     assert 4 == len(found.entries)
@@ -152,7 +152,9 @@ def test_one_long_change_uses_the_room_there_is() -> None:
     assert 900 < len(found) <= 1_000
 
 
-@pytest.mark.parametrize("text", [CLOSE, OPEN, f"a{CLOSE}b", CLOSE[:5] + CLOSE + CLOSE[5:], f"{OPEN}{CLOSE}" * 3, f"\n{CLOSE}\n"])
+@pytest.mark.parametrize(
+    "text", [CLOSE, OPEN, f"a{CLOSE}b", CLOSE[:5] + CLOSE + CLOSE[5:], f"{OPEN}{CLOSE}" * 3, f"\n{CLOSE}\n"]
+)
 def test_the_fence_cannot_occur_inside(text: str) -> None:
     """Not even one that comes together when another is taken out."""
     found = told((), (("n0", text),))
@@ -163,7 +165,9 @@ def test_the_fence_cannot_occur_inside(text: str) -> None:
     st.lists(st.tuples(st.sampled_from("abcdef"), st.text(max_size=400)), max_size=30),
     st.lists(st.tuples(st.sampled_from("abcdef"), st.text(alphabet="<>/memory-note 01", max_size=400)), max_size=30),
 )
-def test_whatever_changed_the_text_fits_and_is_fenced(before: list[tuple[str, str]], after: list[tuple[str, str]]) -> None:
+def test_whatever_changed_the_text_fits_and_is_fenced(
+    before: list[tuple[str, str]], after: list[tuple[str, str]]
+) -> None:
     """At most 1,000 characters, the fence at both ends and nowhere else."""
     found = told(tuple(dict(before).items()), tuple(dict(after).items()))
     if found:

@@ -36,7 +36,9 @@ def named(document: Document, *, origin: str = "agent", prefix: str = "e") -> Do
 def store(*texts: str, newline: str = "\n", end: str = "\n", origin: str = "agent") -> Document:
     """A store of these entries, as a file with this newline."""
     border = f"{newline}§{newline}"
-    return named(parse(border.join(text.replace("\n", newline) for text in texts).encode() + end.encode()), origin=origin)
+    return named(
+        parse(border.join(text.replace("\n", newline) for text in texts).encode() + end.encode()), origin=origin
+    )
 
 
 def texts(document: Document) -> list[str]:
@@ -65,9 +67,14 @@ def new_ids(prefix: str = "n") -> Callable[[str], str]:
     return lambda _: f"{prefix}{next(numbers)}"
 
 
-def do(document: Document, action: str, *, limits: Limits = LIMITS, **fields: str) -> Applied:
-    """Apply one operation."""
-    operation = Operation(action, **fields)  # type: ignore[arg-type]
+def do(document: Document, action: str, /, **fields: str) -> Applied:
+    """Apply one operation within the usual limits."""
+    return do_within(LIMITS, document, action, **fields)
+
+
+def do_within(limits: Limits, document: Document, action: str, /, **fields: str) -> Applied:
+    """Apply one operation within these limits."""
+    operation = Operation(action, **fields)  # type: ignore[arg-type]  # the tests' actions are literals
     return apply_operation(document, operation, limits=limits, stamp=STAMP, new_id=new_ids())
 
 
@@ -79,7 +86,16 @@ def do_all(document: Document, *operations: Operation, limits: Limits = LIMITS) 
 def files() -> st.SearchStrategy[bytes]:
     """Arbitrary files, rich in what separates entries and in what only looks as if it did."""
     pieces = [
-        *(b"a", b"b c", b"Port is 8080", "grüße".encode(), "世界".encode(), "👩‍👧".encode(), "§ 12".encode(), "§§".encode()),
+        *(
+            b"a",
+            b"b c",
+            b"Port is 8080",
+            "grüße".encode(),
+            "世界".encode(),
+            "👩‍👧".encode(),
+            "§ 12".encode(),
+            "§§".encode(),
+        ),
         *("§".encode(), "§ ".encode(), "\ufeff".encode(), "\u2028".encode(), "\x85".encode(), b"\x0b", b"\x1c"),
         *(b"\n", b"\r\n", b"\r", b"\n\n", b" ", b"\t", b"\xe9", b"\xc2", b"\xa7", b"\x80", b"\0"),
         *("\n§\n".encode(), "\r\n§\r\n".encode(), "\r§\r".encode(), "\n\n§\n\n".encode(), "\n §\t\n".encode()),

@@ -1,0 +1,207 @@
+"""Undo, rewind, restore and differences."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given, strategies as st
+from support.documents import do, entry_of, files, ids, named, store, stored_texts, texts
+
+from memd.profile.entries import Document, Entry, parse, render
+from memd.profile.inverse import difference, invert, replace_all, rewind, text_diff
+from memd.profile.values import Applied, Change, Stamp
+
+UNDO = Stamp(9_000_000, "user")
+Revisions = list[tuple[int, tuple[Change, ...]]]
+
+
+def steps(document: Document, *actions: tuple[str, dict[str, str]]) -> tuple[Document, Revisions]:
+    """Do one thing after another; each is a revision, numbered from 1."""
+    revisions: Revisions = []
+    for number, (action, fields) in enumerate(actions, 1):
+        applied: Applied = do(document, action, **fields)
+        # Ids of added entries begin anew with each call; here they must not be given out twice.
+        document = applied.document
+        revisions.append((number, applied.changes))
+    return document, revisions
+
+
+def test_an_undone_add_is_gone_and_the_rest_stays() -> None:
+    """Selective: what came later is not touched."""
+    head, revisions = steps(
+        store("one"), ("add", {"content": "two"}), ("edit", {"id": "e0", "old_text": "one", "new_text": "1"})
+    )
+    found = invert(revisions[:1], head, stamp=UNDO)
+    assert (["1"], ()) == (texts(found.document), found.conflicts)
+    assert (Change("remove", "n0", "two", None, 1, 2_000_000, "agent"),) == found.changes
+
+
+def test_an_undone_removal_brings_back_id_place_time_and_origin() -> None:
+    """The times of the entry are its own; only its change is new."""
+    start = store("a", "b", "c", origin="outside")
+    head, revisions = steps(start, ("remove", {"id": "e1"}))
+    found = invert(revisions, head, stamp=UNDO)
+    assert (["a", "b", "c"], ids(start)) == (texts(found.document), ids(found.document))
+    assert replace(start.entries[1], updated_us=9_000_000) == found.document.entries[1]
+    assert ["add"] == [change.action for change in found.changes]
+
+
+def test_an_undone_replace_brings_back_the_text() -> None:
+    """In the newline style of the file."""
+    head, revisions = steps(store("a\nb", newline="\r\n"), ("replace", {"id": "e0", "content": "c"}))
+    found = invert(revisions, head, stamp=UNDO)
+    assert b"a\r\nb\n" == render(found.document)
+
+
+def test_several_identical_entries_come_back_where_they_were() -> None:
+    """A removal of all of them is one revision."""
+    start = store("x", "y", "x", "z", "x")
+    head, revisions = steps(start, ("remove", {"old_text": "x"}))
+    assert start.counted == invert(revisions, head, stamp=UNDO).document.counted
+
+
+def test_a_merge_of_two_is_taken_apart_again() -> None:
+    """Both texts and both ids."""
+    start = store("tea", "coffee")
+    head, revisions = steps(start, ("replace", {"id": "e1", "content": "tea"}))
+    found = invert(revisions, head, stamp=UNDO).document
+    assert (texts(start), ids(start)) == (texts(found), ids(found))
+
+
+def test_what_others_changed_since_is_a_conflict_and_nothing_is_done() -> None:
+    """Not even the part that could be undone."""
+    head, revisions = steps(
+        store("a", "b"),
+        ("replace", {"id": "e0", "content": "A"}),
+        ("replace", {"id": "e1", "content": "B"}),
+        ("replace", {"id": "e1", "content": "BB"}),
+    )
+    found = invert(revisions[:2], head, stamp=UNDO)
+    assert (head, ()) == (found.document, found.changes)
+    assert (("e1", "the entry was changed since and says: BB"),) == found.conflicts
+
+
+def test_conflicts_say_why() -> None:
+    """Removed since, or there again; long texts are cut."""
+    head, revisions = steps(store("a", "b"), ("replace", {"id": "e0", "content": "A"}), ("remove", {"id": "e0"}))
+    assert (("e0", "the entry was removed since"),) == invert(revisions[:1], head, stamp=UNDO).conflicts
+    removed = (1, (Change("remove", "e1", "x", None, 0),))
+    ((_, reason),) = invert([removed], store("a", "b" * 200), stamp=UNDO).conflicts
+    assert reason.startswith("the entry is there again and says: bbb")
+    assert reason.endswith("b…")
+
+
+def test_what_is_already_as_wanted_is_no_conflict() -> None:
+    """Somebody took it back by hand."""
+    head, revisions = steps(
+        store("a"), ("replace", {"id": "e0", "content": "A"}), ("replace", {"id": "e0", "content": "a"})
+    )
+    found = invert(revisions[:1], head, stamp=UNDO)
+    assert (head, (), ()) == (found.document, found.changes, found.conflicts)
+
+
+def test_revisions_count_by_their_net_effect() -> None:
+    """There and back again is nothing to undo, whatever others did afterwards."""
+    head, revisions = steps(
+        store("a"),
+        ("replace", {"id": "e0", "content": "A"}),
+        ("replace", {"id": "e0", "content": "a"}),
+        ("replace", {"id": "e0", "content": "other"}),
+    )
+    assert () == invert(revisions[:2], head, stamp=UNDO).conflicts
+    assert ["a"] == texts(invert(list(reversed(revisions)), head, stamp=UNDO).document)
+
+
+def test_a_chain_that_others_broke_is_a_conflict() -> None:
+    """The first and the third change of an entry cannot be undone without the second."""
+    head, revisions = steps(store("1"), *[("replace", {"id": "e0", "content": content}) for content in ("2", "3", "4")])
+    assert 1 == len(invert([revisions[0], revisions[2]], head, stamp=UNDO).conflicts)
+
+
+def test_redo_undoes_an_undo() -> None:
+    """The changes of an undo are changes like others."""
+    head, revisions = steps(store("a", "b"), ("remove", {"id": "e0"}))
+    undone = invert(revisions, head, stamp=UNDO)
+    redone = invert([(2, undone.changes)], undone.document, stamp=UNDO)
+    assert texts(head) == texts(redone.document)
+
+
+@given(
+    files(),
+    st.lists(st.tuples(st.integers(0, 5), st.sampled_from(["add", "replace", "remove"]), stored_texts()), max_size=5),
+)
+def test_undoing_everything_leads_back(data: bytes, wanted: list[tuple[int, str, str]]) -> None:
+    """Texts, ids and order; and the file says the same."""
+    start = named(parse(data))
+    document, revisions = start, []
+    for number, (at, action, text) in enumerate(wanted, 1):
+        if action != "add" and at >= len(document.entries):
+            continue
+        fields = {"content": f"{text} {number}"} if action != "remove" else {}
+        if action != "add":
+            fields["id"] = document.entries[at].id
+        applied = do(document, action, **fields)
+        renamed = {"n0": f"n{number}"}
+        entries = tuple(replace(one, id=renamed.get(one.id, one.id)) for one in applied.document.entries)
+        document = replace(applied.document, entries=entries)
+        changes = tuple(replace(change, id=renamed.get(change.id, change.id)) for change in applied.changes)
+        revisions.append((number, changes))
+    found = invert(revisions, document, stamp=UNDO)
+    assert () == found.conflicts
+    assert (texts(start), ids(start)) == (texts(found.document), ids(found.document))
+    assert texts(start) == texts(parse(render(found.document)))
+    back = rewind(found.document.entries, reversed(found.changes))
+    assert ids(document) == [one.id for one in back]
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("abcdefgh"), stored_texts()), max_size=8, unique_by=lambda pair: pair[0]),
+    st.data(),
+)
+def test_the_difference_leads_from_one_to_the_other_and_back(
+    pairs: list[tuple[str, str]], choice: st.DataObject
+) -> None:
+    """Where common entries kept their order, rewinding is exact."""
+    after = tuple(Entry(text, text, entry_id, 1, 1, "agent") for entry_id, text in pairs)
+    kept = [one for one in after if choice.draw(st.booleans())]
+    kept = [replace(one, text="old", raw="old") if choice.draw(st.booleans()) else one for one in kept]
+    for number in range(choice.draw(st.integers(0, 3))):
+        at = choice.draw(st.integers(0, len(kept)))
+        kept.insert(at, Entry("gone", "gone", f"gone{number}", 1, 1, "agent"))
+    before = tuple(kept)
+    changes = difference(Document(entries=before), Document(entries=after))
+    assert before == rewind(after, reversed(changes))
+    assert "edit" not in {change.action for change in changes}
+
+
+def test_rewinding_ignores_what_it_does_not_know() -> None:
+    """A change of an entry that is not there any more changes nothing."""
+    assert () == rewind((), [Change("add", "gone", None, "x", 0)])
+
+
+def test_restoring_keeps_ids_and_the_bytes_of_what_is_untouched() -> None:
+    """Entries of the older state come back in their order."""
+    start = named(parse("\ufeffa\r\n\r\n§\r\nb\r\n§\r\nc\r\n".encode()))
+    older = (start.entries[0], replace(start.entries[1], text="B\nB", raw="B\nB"), Entry("d", "d", "old", 1, 1, "user"))
+    document, changes = replace_all(start, older)
+    assert "\ufeffa\r\n\r\n§\r\nB\r\nB\r\n§\r\nd\r\n".encode() == render(document)
+    assert [("remove", "e2"), ("replace", "e1"), ("add", "old")] == [(change.action, change.id) for change in changes]
+    assert "user" == entry_of(document, "old").origin
+
+
+def test_a_wipe_is_a_restore_of_nothing() -> None:
+    """And restoring what is there does nothing."""
+    start = store("a", "b")
+    document, changes = replace_all(start, ())
+    assert (b"", 2) == (render(document), len(changes))
+    assert (start, ()) == replace_all(start, start.entries)
+
+
+def test_the_text_of_a_difference_is_a_patch() -> None:
+    """Lines of the counted text, readable to people; nothing if nothing differs."""
+    assert "--- before\n+++ after\n@@ -1,3 +1,5 @@\n one\n §\n-two\n+2\n+§\n+three" == text_diff(
+        store("one", "two"), store("one", "2", "three")
+    )
+    assert "" == text_diff(store("a"), store("a"))
+    assert "+a" in text_diff(Document(), store("a"))
+    text_diff(Document(), parse(b"caf\xe9")).encode()
