@@ -247,8 +247,10 @@ class Dispatcher:
     def _expire(self, call: Call) -> None:
         msg = f"{call.method} was not done within its deadline"
         if call.pending is not None and not call.pending.shared:
-            in_time = DeadlineExceeded(msg, outcome="none" if call.mutation else None)
-            if call.pending.ticket.withdraw(in_time):
+            ticket = call.pending.ticket
+            # What it waited for says more than that it waited: ``busy`` names who holds the file's lock.
+            reason = ticket.blocked_by or DeadlineExceeded(msg, outcome="none" if call.mutation else None)
+            if ticket.withdraw(reason):
                 return
         late = DeadlineExceeded(msg, outcome="unknown" if call.mutation else None)
         self._errors += 1

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from memd.dispatch.ports import Profile
+    from memd.sessions import SessionRegistry
     from memd.store.records import EventRecord
 
 CHANGING = frozenset({"memory.changed", "outside.adopted"})
@@ -64,11 +65,14 @@ class Subscription:
 
 
 class EventHub:
-    """All subscriptions, by profile. ``run`` in a nursery hands the events on."""
+    """All subscriptions, by profile. ``run`` in a nursery hands the events on.
 
-    def __init__(self, *, changed: Callable[[Profile], None]) -> None:
+    After a change it has ``snapshot.stale`` emitted for the sessions in use whose snapshot went stale by it.
+    """
+
+    def __init__(self, sessions: SessionRegistry) -> None:
         self.closed = False
-        self._changed = changed
+        self._sessions = sessions
         self._attached: dict[str, tuple[Profile, Callable[[], None]]] = {}
         self._subscriptions: dict[str, dict[Subscription, None]] = {}
         self._waiters: dict[str, dict[Waiter, None]] = {}
@@ -130,7 +134,8 @@ class EventHub:
                 changed[profile.name] = profile
             self._deliver(profile.name, record)
         for profile in changed.values():
-            self._changed(profile)
+            for session in self._sessions.newly_stale(profile):
+                profile.emit("snapshot.stale", session=session.id)
 
     def _deliver(self, profile: str, record: EventRecord) -> None:
         message = b""
