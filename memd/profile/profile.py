@@ -15,7 +15,7 @@ from memd.deferred import Ticket
 from memd.errors import InvalidParams, NoSuchRevision, WireError
 from memd.profile.entries import make_entry
 from memd.profile.history import Explanation, History, RevisionRow, Selector, change_from
-from memd.profile.values import TARGETS, Caller, Mutation, StoreState, Target, TargetChange, Undone
+from memd.profile.values import TARGETS, Caller, Limits, Mutation, StoreState, Target, TargetChange, Undone
 from memd.profile.work import Edit, Import, Invert, SetEntries, Work
 from memd.store.queries import RevisionFilter
 from memd.store.records import EventRecord, Part
@@ -85,6 +85,14 @@ class Profile:
             self._looked_at = trio.current_time()
             with trio.move_on_after(LOOK_WAIT_S):
                 await self.writer.look().wait()
+
+    def reconfigure(self, settings: ProfileSettings) -> None:
+        """Use other settings from now on: limits and which stores are on; the directory stays."""
+        self.settings = settings
+        for target, store in self.stores.items():
+            store.limits = Limits(getattr(settings.limits, target), settings.limits.near_percent)
+            store.enabled = getattr(settings.stores, target)
+            store.publish()
 
     def attach(self) -> None:
         """A client is connected: its files are polled."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from memd.errors import IoFailure, StoreError
+from memd.errors import IoFailure, NoSpace, StoreError
 from memd.profile.adoption import Older, identify, would_drop
 from memd.profile.draft import change_record
 from memd.profile.entries import parse
@@ -65,13 +65,23 @@ class Swapper:
             if draft.data is None or draft.image.in_place:
                 continue
             try:
-                temps[store] = await self._runner.run(store.files.write_temp, store.place, draft.data, draft.image)
+                temps[store] = await self._write_temp(store, draft, draft.data)
             except StoreError as error:
                 error.outcome = "none"
                 failures[store] = error
         if failures:
             await self.discard(temps)
         return temps, failures
+
+    async def _write_temp(self, store: MemoryStore, draft: Draft, data: bytes) -> str:
+        """Write it; on a full disk the reserve is spent if the draft only removes."""
+        reserve = self._committer.reserve
+        try:
+            return await self._runner.run(store.files.write_temp, store.place, data, draft.image)
+        except NoSpace:
+            if not draft.part.only_removes or reserve is None or not await self._runner.run(reserve.spend):
+                raise
+        return await self._runner.run(store.files.write_temp, store.place, data, draft.image)
 
     async def discard(self, temps: Mapping[MemoryStore, str]) -> None:
         """Remove temp files whose group did not become durable."""

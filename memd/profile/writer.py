@@ -78,6 +78,7 @@ class Writer:
         self._looks: list[Ticket] = []
         self._wake = trio.Event()
         self.running = False
+        self.ended = trio.Event()
         self._closing = False
         self._next_poll = 0.0
 
@@ -138,7 +139,11 @@ class Writer:
             await self._chores()
         for store in self.stores:
             self._swapper.drop_lingering(store)
+        await self._cycle()  # what came to light just now
+        for store in self.stores:
+            self._swapper.drop_lingering(store)
             await self._checkpoint(store)
+        self.ended.set()
 
     async def _wait(self) -> None:
         if self._closing:

@@ -17,7 +17,7 @@ import msgspec
 import trio
 
 from memd.deferred import Ticket
-from memd.errors import IoFailure, StoreError
+from memd.errors import IoFailure, NoSpace, StoreError
 from memd.store.records import Part
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from memd.store.journal import Journal
     from memd.store.records import SessionRecord, SnapshotRecord, TurnRecord
+    from memd.store.reserve import Reserve
     from memd.store.threads import Runner
 
 T = TypeVar("T")
@@ -74,8 +75,11 @@ class _Item:
 class Committer:
     """Owns the journal. Run ``run`` in a nursery; everything else may be called from any task of the same loop."""
 
-    def __init__(self, journal: Journal, runner: Runner, *, next_revision: int, next_seq: int) -> None:
+    def __init__(
+        self, journal: Journal, runner: Runner, *, next_revision: int, next_seq: int, reserve: Reserve | None = None
+    ) -> None:
         self.journal = journal
+        self.reserve = reserve
         self._runner = runner
         self._next_revision = next_revision
         self._next_seq = next_seq
@@ -84,6 +88,7 @@ class Committer:
         self._urgent = False
         self._parts = 0
         self._failed = False
+        self._blocked: StoreError | None = None
         self._closing = False
 
     def __repr__(self) -> str:
@@ -153,6 +158,17 @@ class Committer:
             if items:
                 await self._commit(items)
 
+    def flush(self) -> None:
+        """Commit what is waiting now, although nobody waits for it."""
+        if self._items:
+            self._urgent = True
+            self._wake.set()
+
+    def block(self, error: StoreError) -> None:
+        """Take no more commits: every one from now on fails with ``error``."""
+        self._blocked = error
+        self._wake.set()
+
     def close(self) -> None:
         """Let ``run`` end once everything handed in is durable."""
         self._closing = True
@@ -193,16 +209,28 @@ class Committer:
         return items
 
     async def _commit(self, items: list[_Item]) -> None:
+        error = self._blocked or await self._try(items)
+        if isinstance(error, NoSpace) and error.outcome == "none":
+            items, error = await self._commit_removals(items, error)
+        self._settle(items, error)
+        if error is None and self.journal.wal_due:
+            await self._runner.run(self.journal.checkpoint_wal)
+
+    async def _try(self, items: list[_Item]) -> StoreError | None:
         try:
             await self._runner.run(self.journal.commit, [item.part for item in items])
         except StoreError as error:
-            if error.outcome == "unknown":
-                self._failed = True
-            self._settle(items, error)
-            return
-        self._settle(items, None)
-        if self.journal.wal_due:
-            await self._runner.run(self.journal.checkpoint_wal)
+            self._failed = error.outcome == "unknown"
+            return error
+        return None
+
+    async def _commit_removals(self, items: list[_Item], error: StoreError) -> tuple[list[_Item], StoreError | None]:
+        """On a full disk spend the reserve on the parts that only remove; the others hear that there is no room."""
+        removals = [item for item in items if item.part.only_removes]
+        if not removals or self.reserve is None or not await self._runner.run(self.reserve.spend):
+            return items, error
+        self._settle([item for item in items if not item.part.only_removes], error)
+        return removals, await self._try(removals)
 
     def _settle(self, items: list[_Item], error: StoreError | None) -> None:
         if error is None:

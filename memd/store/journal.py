@@ -256,6 +256,15 @@ class Journal:
         opened = [TurnRecord(session=s, turn=t, user=bool(u), status="open", us=us) for s, t, u, us in turns]
         return found, snapshots, opened
 
+    def created_profiles(self) -> dict[str, str]:
+        """Name and directory of the profiles made at run time."""
+        rows = self.connection.execute("SELECT key, value FROM meta WHERE key LIKE 'profile:%' ORDER BY key")
+        return {key.removeprefix("profile:"): value for key, value in rows}
+
+    def remember_profile(self, name: str, directory: str) -> None:
+        """Keep a profile made at run time. Durable on return."""
+        self._write_meta({f"profile:{name}": directory})
+
     # -- inside -------------------------------------------------------------------------------------------------
 
     def _open_checked(self) -> None:

@@ -167,6 +167,12 @@ class Part(msgspec.Struct, kw_only=True):
             len(self.revisions) + len(self.events) + len(self.requests)
         )
 
+    @property
+    def only_removes(self) -> bool:
+        """True if the part makes some store smaller and none larger."""
+        changes = [change for revision in self.revisions for change in revision.changes]
+        return bool(changes) and all(change.action == "remove" for change in changes)
+
 
 class StoreRow(msgspec.Struct, kw_only=True):
     """A store as the journal knows it: where it is and up to which revision its file is fsynced."""

@@ -1,0 +1,296 @@
+"""Operation: the daemon's running chores and what an operator may ask of it.
+
+What comes in: signals, timers, ``daemon.*`` calls. What goes out: a reload, a stop, notices, counters, watchdog ticks. What
+must not be here: start and end themselves (``daemon``), what a layer does.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import time
+from typing import TYPE_CHECKING
+
+import msgspec
+import trio
+
+from memd import __version__, config
+from memd.dispatch.ports import DaemonStatistics
+from memd.errors import InvalidParams, IoFailure, SettingsError, StoreError
+from memd.profile.values import Notice
+from memd.store import retention
+from memd.store.clock import DAY_US
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from memd.daemon import Daemon
+    from memd.dispatch.context import Services
+    from memd.dispatch.dispatcher import Dispatcher
+    from memd.profile.profiles import Profiles
+    from memd.store.committer import Committer
+    from memd.store.journal import Opened
+    from memd.transport.server import Server
+
+TICK_S = 1.0
+PRUNE_S = 600.0
+
+
+class Operation:
+    """``Control`` of the handlers, and the tasks beside serving."""
+
+    def __init__(self, daemon: Daemon, profiles: Profiles, committer: Committer, opened: Opened) -> None:
+        self.stopping = trio.Event()
+        self.instance = secrets.token_hex(8)
+        self._daemon = daemon
+        self._profiles = profiles
+        self._committer = committer
+        self._server: Server | None = None
+        self._dispatcher: Dispatcher | None = None
+        self._services: Services | None = None
+        self._started_us = daemon.clock.now_us()
+        self._notices: dict[str, Notice] = {}
+        self._wall_offset_us = self._offset_us()
+        if opened.damaged:
+            self._notices["journal_damaged"] = Notice(
+                "journal_damaged",
+                f"the journal was damaged and set aside as {opened.damaged}; history and undo before now are lost, the "
+                "memory files are intact",
+                {"path": opened.damaged},
+            )
+
+    def __repr__(self) -> str:
+        return f"<Operation {self.instance}>"
+
+    def attach(self, server: Server, dispatcher: Dispatcher, services: Services) -> None:
+        """Everything is built: listen to the profiles' events and say what a person should know."""
+        self._server = server
+        self._dispatcher = dispatcher
+        self._services = services
+        for profile in self._profiles.by_name.values():
+            services.hub.attach(profile)
+        self._tell_weakened()
+
+    # -- Control ------------------------------------------------------------------------------------------------
+
+    @property
+    def version(self) -> str:
+        """This memd's version."""
+        return __version__
+
+    @property
+    def pid(self) -> int:
+        """This process."""
+        return os.getpid()
+
+    def statistics(self) -> DaemonStatistics:
+        """Counters of the layers below dispatch."""
+        commits = self._committer.statistics()
+        writers = self._profiles.statistics()
+        return DaemonStatistics(
+            started_us=self._started_us,
+            acknowledged=writers.acknowledged,
+            fsyncs=commits.fsyncs + writers.file_fsyncs,
+            groups=commits.groups,
+            connections=self._server.statistics().open if self._server else 0,
+        )
+
+    def notices(self) -> Sequence[Notice]:
+        """What a person should know about the daemon, and which profiles it cannot serve."""
+        problems = [
+            Notice("profile_unavailable", f"{name}: {error.message}", {"profile": name, "error": error.wire_name})
+            for name, error in self._profiles.problems.items()
+        ]
+        return [*self._notices.values(), *problems]
+
+    async def reload(self) -> None:
+        """Read the settings again; a bad file keeps the old ones.
+
+        Raises:
+            InvalidParams: The file cannot be used; the message has path, line and key.
+        """
+        daemon = self._daemon
+        daemon.notifier.reloading(time.monotonic_ns() // 1000)
+        try:
+            settings = config.load(daemon.options.config, daemon.env)
+        except SettingsError as error:
+            daemon.log.error("reload_refused", reason=str(error))
+            self._notices["settings"] = Notice("settings_refused", f"the old settings are kept: {error}")
+            raise InvalidParams(f"the old settings are kept: {error}") from error
+        finally:
+            daemon.notifier.ready()
+        self._notices.pop("settings", None)
+        daemon.settings = settings
+        await self._apply(settings.profiles)
+        if self._server is not None:
+            self._server.reconfigure(daemon.server_options())
+        daemon.log.info("reloaded", path=settings.path)
+        self._tell_weakened()
+
+    def stop(self) -> None:
+        """Begin to stop."""
+        self.stopping.set()
+
+    def handover(self, version: str) -> bool:
+        """Drain for a newer daemon; False if the caller is not newer."""
+        if _numbers(version) > _numbers(__version__):
+            self.stop()
+            return True
+        return False
+
+    async def create_profile(self, name: str, directory: str | None) -> None:
+        """Add a profile beside those of the settings file; it is there again after a restart.
+
+        Raises:
+            InvalidParams: Not a possible name.
+            StoreError: Its directory cannot be used.
+        """
+        problem = config.profile_name_problem(name)
+        if problem is not None:
+            raise InvalidParams(f"name: {problem}", field="name")
+        if directory is not None and not os.path.isabs(directory):
+            raise InvalidParams(f"dir: an absolute path expected, got {directory!r}", field="dir")
+        where = directory or config.profile_dir(self._daemon.env, name)
+        await self._open_created(name, where)
+        problem_now = self._profiles.problems.pop(name, None)
+        if problem_now is not None:
+            raise problem_now
+        await self._committer.query(self._committer.journal.remember_profile, name, where)
+
+    async def open_created(self) -> None:
+        """Open the profiles that were created at run time and are not in the settings."""
+        created: Mapping[str, str] = await self._committer.query(self._committer.journal.created_profiles)
+        for name, where in created.items():
+            if name not in self._profiles.by_name:
+                await self._open_created(name, where)
+
+    # -- tasks --------------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Signals, watchdog, ownership, pruning, idle exit; until cancelled."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._signals)
+            nursery.start_soon(self._tick)
+            nursery.start_soon(self._prune)
+            if self._daemon.watchdog_s is not None:
+                nursery.start_soon(self._watchdog, self._daemon.watchdog_s)
+
+    def announce_closing(self) -> None:
+        """Tell everybody that the daemon is about to end."""
+        for profile in self._profiles.by_name.values():
+            profile.emit("daemon.closing", data={"pid": self.pid})
+
+    async def _signals(self) -> None:
+        with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as received:
+            async for number in received:
+                if number == signal.SIGHUP:
+                    try:
+                        await self.reload()
+                    except InvalidParams:
+                        continue  # said in the log and in the notices
+                else:
+                    self.stop()
+
+    async def _tick(self) -> None:
+        idle_since = trio.current_time()
+        while True:
+            await trio.sleep(TICK_S)
+            await self._check_possession()
+            self._check_clock()
+            now = trio.current_time()
+            if self._server is not None and self._server.statistics().open:
+                idle_since = now
+            limit = self._daemon.settings.daemon.idle_exit_s
+            if limit and now - idle_since >= limit:
+                self._daemon.log.info("idle_exit", after_s=limit)
+                self.stop()
+
+    async def _check_possession(self) -> None:
+        """The directories and the journal must still be the ones we locked and opened."""
+        for directory in await self._daemon.file_runner.run(self._profiles.check_ownership):
+            self._notices[f"lost:{directory}"] = Notice(
+                "ownership_lost", f"{directory} was replaced while memd served it; its stores are no longer written"
+            )
+        journal = self._committer.journal
+        if not await self._daemon.file_runner.run(journal.is_ours):
+            message = f"the journal {journal.path} was removed or replaced: nothing is written until memd is restarted"
+            if "journal_replaced" not in self._notices:
+                self._daemon.log.error("journal_replaced", path=str(journal.path))
+            self._notices["journal_replaced"] = Notice("journal_replaced", message)
+            self._committer.block(IoFailure(message, path=str(journal.path), outcome="none"))
+
+    def _offset_us(self) -> int:
+        return time.time_ns() // 1000 - time.monotonic_ns() // 1000
+
+    def _check_clock(self) -> None:
+        jump = abs(self._offset_us() - self._wall_offset_us)
+        if jump > DAY_US or self._daemon.clock.behind_us > DAY_US:
+            self._notices["clock"] = Notice(
+                "clock_jumped", "the clock jumped by more than a day: nothing is pruned until memd is restarted"
+            )
+
+    async def _prune(self) -> None:
+        """Prune in small batches, so that commits come in between."""
+        while True:
+            history = self._daemon.settings.history
+            policy = retention.Policy(history.keep_days, history.keep_revisions, history.max_mb)
+            deleted = 1
+            while deleted and "clock" not in self._notices and not self.stopping.is_set():
+                try:
+                    now_us = self._daemon.clock.now_us()
+                    deleted = await self._committer.query(retention.prune, self._committer.journal, policy, now_us)
+                except StoreError:
+                    break  # the journal is being reopened; the next round prunes
+            reserve = self._committer.reserve
+            if reserve is not None:
+                await self._committer.query(reserve.keep)
+            await trio.sleep(PRUNE_S)
+
+    async def _watchdog(self, period_s: float) -> None:
+        """Tick only if both the event loop and the committer's thread are alive."""
+        while True:
+            await self._committer.query(int)
+            self._daemon.notifier.watchdog()
+            await trio.sleep(period_s / 2)
+
+    # -- inside -------------------------------------------------------------------------------------------------
+
+    async def _apply(self, wanted: Mapping[str, config.ProfileSettings]) -> None:
+        """Open new profiles; known ones get their settings where these can change while they run."""
+        for name, settings in wanted.items():
+            known = self._profiles.by_name.get(name)
+            if known is None:
+                await self._profiles.open(settings)
+                self._attach(name)
+            elif known.dir != settings.dir:
+                self._notices[f"dir:{name}"] = Notice(
+                    "restart_needed", f"profile {name}: a changed dir takes effect after a restart"
+                )
+            else:
+                known.reconfigure(settings)
+
+    async def _open_created(self, name: str, where: str) -> None:
+        base = config.ProfileSettings(name=name, dir=where)
+        general = self._daemon.settings
+        shared = {field: getattr(general, field) for field in config.ProfileSettings.__struct_fields__ if hasattr(general, field)}
+        await self._profiles.open(msgspec.structs.replace(base, **shared))
+        self._attach(name)
+
+    def _attach(self, name: str) -> None:
+        if self._services is not None and name in self._profiles.by_name:
+            self._services.hub.attach(self._profiles.by_name[name])
+
+    def _tell_weakened(self) -> None:
+        keys = config.weakened(self._daemon.settings)
+        if keys:
+            message = f"settings let more through than the defaults: {', '.join(keys)}"
+            self._notices["weakened"] = Notice("config.changed", message, {"keys": keys})
+            for profile in self._profiles.by_name.values():
+                profile.emit("config.changed", data={"keys": keys})
+        else:
+            self._notices.pop("weakened", None)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".") if part.isdigit())
