@@ -1,0 +1,48 @@
+"""Self-description: what ``rpc.discover`` answers, made from the method table.
+
+What comes in: rows with name, params type, result type and access. What goes out: JSON Schemas of them, the error
+table and the topics. What must not be here: the table itself.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from memd.errors import wire_errors
+from memd.protocol.results import Discovery, ErrorDescription, MethodDescription
+from memd.protocol.types import TOPICS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class Row(Protocol):
+    """A row of the method table, as far as it is described."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def params(self) -> type[Any]: ...
+    @property
+    def result(self) -> type[Any]: ...
+    @property
+    def access(self) -> str: ...
+
+
+def discovery(rows: Iterable[Row]) -> Discovery:
+    """Describe every method, error and event. The schemas are self-contained (``$defs`` inside each)."""
+    return Discovery(
+        methods=[
+            MethodDescription(name=row.name, params=schema(row.params), result=schema(row.result), access=row.access)
+            for row in sorted(rows, key=lambda row: row.name)
+        ],
+        errors=[ErrorDescription(name=error.wire_name, code=error.code) for error in wire_errors()],
+        events=list(TOPICS),
+    )
+
+
+def schema(kind: type[Any]) -> dict[str, Any]:
+    """The JSON Schema of one type."""
+    return msgspec.json.schema(kind)
