@@ -55,10 +55,11 @@ class Import:
 
 @dataclass(frozen=True)
 class Page:
-    """What the page says: who may import whom, what everyone may, which modules of ``profile/`` do I/O."""
+    """What the page says: who may import whom or everything, what everyone may, which modules of ``profile/`` do I/O."""
 
     allowed: dict[str, frozenset[str]]
     everyone: frozenset[str]
+    unbound: frozenset[str]
     io_half: frozenset[str]
 
     def below(self, layer: str) -> frozenset[str]:
@@ -76,11 +77,13 @@ def read_page(root: Path) -> Page:
     text = (root / "memd/ARCHITECTURE.md").read_text()
     section = text.split("| who | may import |")[1].split("\n\n")[0]
     allowed: dict[str, frozenset[str]] = {}
+    unbound = set()
     for who, what in re.findall(r"^\| (.*?) \| (.*?) \|$", section, re.MULTILINE):
         for name in re.findall(r"`(\w+)`", who) or [who]:
             allowed[name] = frozenset(re.findall(r"`(\w+)`", what))
+            unbound |= {name} if what == "every layer" else set()
     half = text.split("I/O half:")[1].split(".\n")[0]
-    return Page(allowed, allowed.pop("everyone"), frozenset(re.findall(r"`(\w+)\.py`", half)))
+    return Page(allowed, allowed.pop("everyone"), frozenset(unbound), frozenset(re.findall(r"`(\w+)\.py`", half)))
 
 
 def sources(root: Path, *parts: str) -> Iterator[tuple[str, ast.Module]]:
@@ -120,7 +123,7 @@ def upstream_imports(root: Path) -> list[str]:
     found = []
     for path, tree in sources(root, "memd"):
         here = layer_of(path)
-        if here in {"daemon", "__main__"}:
+        if here in page.unbound:
             continue
         direct = page.allowed.get(here, frozenset()) | page.everyone | {here}
         for it in imports(tree):
