@@ -46,12 +46,12 @@ class Entry:
     @property
     def undecodable(self) -> bool:
         """True if the entry holds bytes that are not UTF-8: shown, never injected."""
-        return _ESCAPED.search(self.raw) is not None
+        return not self.raw.isascii() and _ESCAPED.search(self.raw) is not None
 
     @property
     def shown(self) -> str:
         """The text as people and clients see it: undecodable bytes as U+FFFD."""
-        return _ESCAPED.sub("\ufffd", self.text)
+        return self.text if self.text.isascii() else _ESCAPED.sub("\ufffd", self.text)
 
     @property
     def chars(self) -> int:
@@ -80,7 +80,7 @@ class Document:
 
     @property
     def counted(self) -> str:
-        """The text that is measured against the limit: entries joined by ``"\\n§\\n"``."""
+        """The text that is measured against the limit: entries joined by LF, ``§``, LF, whatever the file uses."""
         return COUNTED_BORDER.join([entry.text for entry in self.entries])
 
     @property

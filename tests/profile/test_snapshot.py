@@ -84,6 +84,12 @@ def test_a_store_over_its_limit_is_injected_up_to_it() -> None:
     assert 4 == len(found.entries)
 
 
+def test_a_store_that_only_repeats_itself_over_its_limit_is_whole() -> None:
+    """What is injected once fits, so that nothing is left out."""
+    found = block(store("a" * 1_500, "a" * 1_500))
+    assert (0, 1) == (found.left_out, len(found.entries))
+
+
 def test_a_first_entry_over_the_limit_leaves_only_the_line() -> None:
     """An entry is never cut."""
     found = block(store("n" * 2_300, "short one"))
