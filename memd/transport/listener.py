@@ -116,6 +116,7 @@ def _adopt_one(fd: int, name: str) -> Listener:
         msg = f"inherited descriptor {fd} ({name}): {error.strerror}"
         raise SocketUnusable(msg) from error
     if not listening:
+        sock.close()
         msg = f"inherited descriptor {fd} ({name}) is no listening Unix stream socket"
         raise SocketUnusable(msg)
     return Listener(sock, os.fsdecode(sock.getsockname()), role, None)

@@ -253,9 +253,10 @@ scalars = st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floa
 anything = st.recursive(
     scalars | st.builds(msgpack.ExtType, st.integers(0, 127), st.binary(max_size=3)),
     lambda inner: (
-        st.lists(inner, max_size=4) | st.dictionaries(st.text() | st.binary() | st.integers(0, 9), inner, max_size=4)
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(max_size=3) | st.binary(max_size=3) | st.just(9), inner, max_size=3)
     ),
-    max_leaves=15,
+    max_leaves=6,
 )
 names = st.sampled_from(
     ["target", "operations", "messages", "content", "session", "deadline_ms", "client", "arguments"]
@@ -263,7 +264,7 @@ names = st.sampled_from(
 
 
 @given(
-    st.lists(st.dictionaries(names, anything, max_size=5) | anything, max_size=2),
+    st.lists(st.dictionaries(names, anything, max_size=3) | anything, max_size=2),
     st.sampled_from([MemoryAdd, MemoryApply, MemoryTool, Hello, TurnEnd, EventsWait]),
 )
 def test_any_value_fits_or_is_invalid_params(params: list[Any], method_params: type[Params]) -> None:

@@ -15,8 +15,8 @@ LIMIT = 1 << 20
 
 plain = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False) | st.text() | st.binary(),
-    lambda inner: st.lists(inner, max_size=20) | st.dictionaries(st.text(max_size=5), inner, max_size=20),
-    max_leaves=30,
+    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text(max_size=5), inner, max_size=5),
+    max_leaves=10,
 )
 
 
@@ -117,7 +117,7 @@ class TestFramer:
         framer.next_message()
         assert repr(framer) == "<Framer 2 bytes, 1 messages waiting>"
 
-    @given(st.lists(plain, max_size=5), st.data())
+    @given(st.lists(plain, max_size=3), st.data())
     def test_any_split_gives_the_same_messages(self, values: list[Any], data: st.DataObject) -> None:
         parts = [msgpack.packb(value) for value in values]
         stream = b"".join(parts)

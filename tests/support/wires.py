@@ -57,6 +57,11 @@ class MemoryWire:
         self.closed = True
         self._wake()
 
+    async def wait_closed(self) -> None:
+        """Wait until the daemon has closed its end."""
+        while not self.closed:
+            await self._changed.wait()
+
     # -- the peer's side --------------------------------------------------------------------------------------------
 
     def feed(self, *messages: Any) -> None:
