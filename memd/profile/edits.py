@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from memd.profile.entries import Document
     from memd.profile.matching import Match
+    from memd.profile.values import Action
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +189,7 @@ _VERBS = {"add": _add, "replace": _replace, "edit": _edit, "remove": _remove}
 
 
 def _rewrite(
-    document: Document, index: int, text: str, action: str, frame: _Frame, notices: tuple[Notice, ...]
+    document: Document, index: int, text: str, action: Action, frame: _Frame, notices: tuple[Notice, ...]
 ) -> tuple[Document, Step]:
     """Give an entry another text; entries that it becomes equal to are merged into it."""
     entry = document.entries[index]
@@ -204,7 +205,7 @@ def _rewrite(
         # A foreign text of which a part was edited is still foreign: the guard against swallowing it goes by origin.
         origin=entry.origin if action == "edit" and foreign_entry(entry) else frame.stamp.origin,
     )
-    changes = [_change("replace" if action == "replace" else "edit", entry, text, index)]
+    changes = [Change(action, entry.id, entry.text, text, index, entry.created_us, entry.origin)]
     document = layout.exchange(document, index, changed)
     for at in reversed(twins):
         changes.append(_removal(document.entries[at], at))
@@ -247,11 +248,6 @@ def _given(value: str | None, name: str, *, empty: bool = False) -> str:
         msg = f"{name} is needed"
         raise InvalidParams(msg, field=name)
     return value
-
-
-def _change(action: str, entry: Entry, after: str | None, place: int) -> Change:
-    verb = "replace" if action == "replace" else "edit"
-    return Change(verb, entry.id, entry.text, after, place, entry.created_us, entry.origin)  # type: ignore[arg-type]
 
 
 def _removal(entry: Entry, place: int) -> Change:

@@ -309,6 +309,12 @@ def _fresh(state: _State, entry: Entry) -> Entry:
 
 
 def _distance(texts: Counter[str], candidate: Document) -> int:
-    """How many entries the two do not share."""
-    other = Counter(entry.text for entry in candidate.entries)
-    return sum(abs(texts[text] - other[text]) for text in texts.keys() | other.keys())
+    """How many entries the two do not share, identical ones counted each."""
+    others = [entry.text for entry in candidate.entries]
+    distinct = set(others)
+    if len(distinct) == len(others) and len(texts) == texts.total():
+        # A thousand renderings may have to be looked at; counting is only needed where a text repeats.
+        shared = len(distinct.intersection(texts))
+    else:
+        shared = (texts & Counter(others)).total()
+    return texts.total() + len(others) - 2 * shared
