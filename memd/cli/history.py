@@ -5,22 +5,23 @@ What comes in: the shell and the options. What goes out: an exit status. What mu
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from memd.cli.exits import OK, REFUSED
 from memd.cli.memory import show_entries, usage_bar
 from memd.cli.reach import reader, writer
 from memd.cli.text import age, cut, plural, safe
 from memd.cli.worddiff import word_diff
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
+    from typing import Any
 
     from memd.cli.shell import Shell
     from memd_client import types
     from memd_client.client import Client
 
 SIGNS = {"add": ("+", "green"), "remove": ("-", "red"), "replace": ("~", "yellow"), "edit": ("~", "yellow")}
+NUMBERS = 2  # the first two columns, revision and age, are set to the right
 WIDE = 100  # from this width on there is room for who made a change
 WDIFF = {"old": ("[-", "-]"), "new": ("{+", "+}")}  # as wdiff has it, where there is no colour
 
@@ -34,11 +35,11 @@ def history(shell: Shell, options: Namespace) -> int:
         shell.out_json(page.as_dict())
         return OK
     rows = [_row(shell, revision) for revision in page.revisions]
-    widths = [max((len(row[i]) for row in rows), default=0) for i in range(len(rows[0]) - 1)] if rows else []
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for revision, row in zip(page.revisions, rows, strict=True):
         head = "  ".join(
-            cell.rjust(width) if i < 2 else cell.ljust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=False))
+            cell.rjust(width) if i < NUMBERS else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
         )
         shell.out(f"{shell.paint(head, 'dim')}  {_summary(shell, revision, shell.width() - len(head) - 2)}")
     if not rows:
@@ -49,10 +50,8 @@ def history(shell: Shell, options: Namespace) -> int:
 
 
 def _row(shell: Shell, revision: types.Revision) -> list[str]:
-    row = [str(revision.revision), age(revision.us, shell.now_us()), revision.target, revision.origin, ""]
-    if shell.width() >= WIDE:
-        row.insert(4, cut(revision.client, 16))
-    return row
+    row = [str(revision.revision), age(revision.us, shell.now_us()), revision.target, revision.origin]
+    return [*row, cut(revision.client, 16)] if shell.width() >= WIDE else row
 
 
 def _summary(shell: Shell, revision: types.Revision, width: int) -> str:

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 def main(argv: Sequence[str] | None = None, shell: Shell | None = None) -> int:
     """Carry out one command line and return its exit status."""
     shell = shell or Shell.of_process()
-    parser = build_parser()
+    argv = sys.argv[1:] if argv is None else argv
+    parser = build_parser(argv)
     options = parser.parse_args(argv)
     shell.configure(options)
     if options.version:

@@ -6,11 +6,12 @@ not be here: exit statuses, and texts that the daemon composes itself.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from memd.cli.text import cut, safe, wrap
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from memd.cli.shell import Shell
     from memd_client.errors import MemdError
 

@@ -6,16 +6,16 @@ be here: figures that the daemon does not give.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from memd.cli.exits import OK
 from memd.cli.memory import usage_bar
 from memd.cli.reach import reader
 from memd.cli.text import age, plural, safe, wrap
 from memd_client.errors import MemdError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
+    from typing import Any
 
     from memd.cli.shell import Shell
     from memd_client import types

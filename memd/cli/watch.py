@@ -7,12 +7,12 @@ event means.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 from memd.cli.exits import OK
 from memd.cli.reach import reader
 from memd.cli.text import cut
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
 

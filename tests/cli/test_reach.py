@@ -1,0 +1,92 @@
+"""memd.cli.reach: which socket a verb goes to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from support.scripted_server import Call, ScriptedServer, answers, mutation, say_hello, say_nothing
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cli.conftest import Command
+
+
+@pytest.fixture
+def both(server: ScriptedServer, operator: ScriptedServer) -> tuple[ScriptedServer, ScriptedServer]:
+    for running in (server, operator):
+        running.script["memory.add"] = answers(mutation())
+        running.script["daemon.reload"] = say_nothing
+        running.script["history.undo"] = answers({"changes": [], "conflicts": [], "usage": {}, "revisions": []})
+    return server, operator
+
+
+def other_daemon(call: Call) -> None:
+    """A hello of a daemon with another instance."""
+    call.reply({"server": {"name": "memd", "version": "0.1.0", "pid": 1, "instance": "i-2"}, "profile": "default"})
+
+
+def test_a_program_writes_as_an_agent(memd: Command, both: tuple[ScriptedServer, ScriptedServer]) -> None:
+    memd("add", "x")
+    assert (["memory.add"], []) == (both[0].methods(), both[1].methods())
+
+
+def test_a_person_writes_as_the_user(memd: Command, both: tuple[ScriptedServer, ScriptedServer]) -> None:
+    """The daemon takes what comes over the operator socket for a person's; undo too."""
+    memd("add", "x", person=True)
+    memd("undo", person=True)
+    assert ([], ["memory.add", "history.undo"]) == (both[0].methods(), both[1].methods())
+
+
+def test_the_origin_can_be_chosen(memd: Command, both: tuple[ScriptedServer, ScriptedServer]) -> None:
+    memd("add", "x", "--origin", "user")
+    memd("add", "x", "--origin", "agent", person=True)
+    assert (["memory.add"], ["memory.add"]) == (both[0].methods(), both[1].methods())
+
+
+def test_without_an_operator_socket_a_person_writes_as_an_agent(memd: Command, server: ScriptedServer) -> None:
+    """In a sandbox that was given the agent socket only."""
+    server.script["memory.add"] = answers(mutation())
+    assert 0 == memd("add", "x", person=True).status
+
+
+def test_a_socket_that_was_named_is_the_one(
+    memd: Command, both: tuple[ScriptedServer, ScriptedServer], tmp_path: Path
+) -> None:
+    with ScriptedServer(tmp_path / "third", {"daemon.reload": say_nothing, "memory.add": answers(mutation())}) as third:
+        memd("reload", "--socket", str(third.path))
+        memd("add", "x", "--socket", str(third.path), person=True)
+    assert ["daemon.reload", "memory.add"] == third.methods()
+    assert ([], []) == (both[0].methods(), both[1].methods())
+
+
+def test_operators_verbs_go_to_the_operator_socket(memd: Command, both: tuple[ScriptedServer, ScriptedServer]) -> None:
+    assert 0 == memd("reload").status
+    assert ([], ["daemon.reload"]) == (both[0].methods(), both[1].methods())
+
+
+def test_beside_memd_socket_both_sockets_must_be_of_one_daemon(
+    memd: Command, both: tuple[ScriptedServer, ScriptedServer]
+) -> None:
+    """Else `memd stop` would stop another daemon than the one that was meant."""
+    memd.env["MEMD_SOCKET"] = str(both[0].path)
+    both[1].script["hello"] = other_daemon
+    done = memd("reload")
+    assert (69, True) == (done.status, "are of two daemons" in " ".join(done.err.split()))
+    both[1].script["hello"] = say_hello
+    assert 0 == memd("reload").status
+
+
+def test_beside_memd_socket_a_person_writes_as_an_agent(
+    memd: Command, both: tuple[ScriptedServer, ScriptedServer]
+) -> None:
+    memd.env["MEMD_SOCKET"] = str(both[0].path)
+    memd("add", "x", person=True)
+    assert (["memory.add"], []) == (both[0].methods(), both[1].methods())
+
+
+def test_profile_and_name_are_in_the_handshake(memd: Command, both: tuple[ScriptedServer, ScriptedServer]) -> None:
+    memd("add", "x", "--profile", "work")
+    hello = both[0].calls[0][1]
+    assert ("work", "memd-cli") == (hello["profile"], hello["client"]["name"])
