@@ -10,8 +10,10 @@ write. So bytes that only add are believed at once; bytes that would drop entrie
 from __future__ import annotations
 
 from collections import Counter, deque
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from memd.profile.entries import Document, Entry, parse
 from memd.profile.merge import choose_base, merge, split_appended

@@ -6,8 +6,10 @@ and what happened in words, or an error after which nothing has changed. What mu
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from memd.errors import Conflict, InvalidContent, InvalidParams, OverLimit, WireError
 from memd.profile import layout

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 BOM = "\ufeff"
 BORDER = "§"
@@ -27,8 +28,7 @@ _NEWLINE = re.compile(r"\r\n|\r|\n")
 _ESCAPED = re.compile("[\udc80-\udcff]")
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """One entry of a store.
 
     ``raw`` is its text as the file has it, without outer blanks; ``text`` is ``raw`` with every newline as LF.
@@ -64,8 +64,7 @@ class Entry:
         return hashlib.sha256(self.shown.encode()).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     """A store's file as a value: ``head entry gap entry gap … entry tail``.
 
     ``gaps`` has one item less than ``entries``. Without entries everything is in ``head``. ``newline`` is the style
@@ -76,7 +75,7 @@ class Document:
     entries: tuple[Entry, ...] = ()
     gaps: tuple[str, ...] = ()
     tail: str = ""
-    newline: str = field(default="\n")
+    newline: str = "\n"
 
     @property
     def counted(self) -> str:

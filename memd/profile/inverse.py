@@ -7,8 +7,10 @@ where changes are recorded, limits, policy.
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from memd.profile import layout
 from memd.profile.content import display

@@ -7,9 +7,10 @@ those entries. What must not be here: limits, matching, meaning.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from memd.profile.entries import BOM, BORDER, Document, Entry, is_border, strip_outer
 

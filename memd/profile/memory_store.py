@@ -7,8 +7,10 @@ are answered from. What must not be here: tasks, groups, the meaning of operatio
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from memd.errors import StoreDisabled, StoreError, StoreUnreadable
 from memd.profile.adoption import Unsettled

@@ -12,9 +12,10 @@ file's order wins; the file is written again only if its own entries are not the
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
 from rapidfuzz.distance import LCSseq
 
 from memd.profile import layout

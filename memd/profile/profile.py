@@ -6,10 +6,10 @@ of its own, wire types. The work itself is queued with the writer that owns the 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import trio
+from msgspec.structs import replace
 
 from memd.deferred import Ticket
 from memd.errors import InvalidParams, NoSuchRevision, WireError

@@ -10,10 +10,10 @@ the same id are a conflict.
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec.structs import replace
 
 from memd.deferred import Ticket
 from memd.errors import Conflict

@@ -7,8 +7,9 @@ What must not be here: wire types (``protocol/types.py``), stored records (``sto
 from __future__ import annotations
 
 from collections.abc import Mapping  # noqa: TC003 - msgspec reads the annotations of remembered answers
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 from memd.profile.entries import Document, Entry  # noqa: TC001 - as above
 
@@ -20,8 +21,7 @@ TARGETS: tuple[Target, Target] = ("memory", "user")
 FILE_NAMES: dict[Target, str] = {"memory": "MEMORY.md", "user": "USER.md"}
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(Struct, frozen=True):
     """One thing to do to a store, names and aliases already settled. Absent fields are None.
 
     ``content`` for add and replace; ``id`` or ``old_text`` says where; ``new_text`` is what edit puts there.
@@ -35,8 +35,7 @@ class Operation:
     if_hash: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """What happened to one entry. ``before`` and ``after`` are logical texts, None where there was none.
 
     ``place`` is the entry's index: before the change for a removal, after it for everything else. ``created_us`` and
@@ -52,8 +51,7 @@ class Change:
     origin: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
+class Notice(Struct, frozen=True):
     """Something worth telling that is no error."""
 
     name: str
@@ -61,8 +59,7 @@ class Notice:
     data: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """Bounds of one store. ``chars`` in code points; ``near_percent`` is where ``near_limit`` begins."""
 
     chars: int
@@ -70,8 +67,7 @@ class Limits:
     entries: int = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(Struct, frozen=True):
     """How full a store is, in code points of the counted text. ``percent`` is the floor, not capped."""
 
     chars: int
@@ -81,16 +77,14 @@ class Usage:
     near_limit: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Stamp:
+class Stamp(Struct, frozen=True):
     """When and by whom: microseconds since the epoch and an origin."""
 
     us: int
     origin: str
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """What one operation of a batch did. ``status`` is ``applied`` or ``unchanged``."""
 
     status: Literal["applied", "unchanged"]
@@ -100,8 +94,7 @@ class Step:
     notices: tuple[Notice, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Applied:
+class Applied(Struct, frozen=True):
     """A store after one operation or one batch; ``document`` is the old one itself if nothing changed."""
 
     document: Document
@@ -115,8 +108,7 @@ class Applied:
         return tuple(change for step in self.steps for change in step.changes)
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(Struct, frozen=True):
     """Who asks: recorded with the revision. ``origin`` is already lowered to what the caller may claim."""
 
     client: str = ""
@@ -129,8 +121,7 @@ class Caller:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Mutation:
+class Mutation(Struct, frozen=True):
     """A change to one store, as it is queued with the profile's writer.
 
     ``fingerprint`` identifies method and parameters, for ``request_id``. ``batch`` is ``memory.apply``.
@@ -145,8 +136,7 @@ class Mutation:
     fingerprint: bytes = b""
 
 
-@dataclass(frozen=True, slots=True)
-class Committed:
+class Committed(Struct, frozen=True):
     """A mutation that is durable and visible. ``entry`` is None after a removal and for batches."""
 
     changed: bool
@@ -161,16 +151,14 @@ class Committed:
     replayed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class TargetChange:
+class TargetChange(Struct, frozen=True):
     """A change together with its store."""
 
     target: Target
     change: Change
 
 
-@dataclass(frozen=True, slots=True)
-class Undone:
+class Undone(Struct, frozen=True):
     """Result of undo, redo and restore. Nothing was done if there are ``conflicts``: (entry id, reason) pairs."""
 
     revisions: tuple[int, ...]
@@ -180,8 +168,7 @@ class Undone:
     replayed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class StoreState:
+class StoreState(Struct, frozen=True):
     """The published state of one store: what reads are answered from.
 
     ``detail`` says in a sentence why ``condition`` is not ``ok``; ``""`` otherwise. ``revision`` is 0 before the

@@ -6,8 +6,10 @@ What must not be here: I/O, tasks. ``plan`` may be called more than once for the
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
+
+from msgspec.structs import replace
 
 from memd.deferred import Ticket
 from memd.errors import Conflict, WireError

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from hypothesis import given, strategies as st
+from msgspec.structs import replace
 from support.documents import do, entry_of, files, ids, named, store, stored_texts, texts
 
 from memd.profile.entries import Document, Entry, parse, render

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given, strategies as st
+from msgspec.structs import replace
 from support.documents import files, named, store, stored_texts, texts
 
 from memd.profile import layout

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, strategies as st
+from msgspec.structs import replace
 from support.documents import OUTSIDE, files, ids, named, new_ids, store, stored_texts, texts
 
 from memd.profile.entries import Document, Entry, parse, render

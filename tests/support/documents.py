@@ -7,10 +7,10 @@ values. What must not be here: behaviour under test.
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from memd.profile.edits import apply_batch, apply_operation
 from memd.profile.entries import Document, Entry, parse

@@ -7,8 +7,9 @@ on whoever promises a reply before the event of its own change. What must not be
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from memd.config import ProfileSettings
 from memd.deferred import Ticket

@@ -5,8 +5,9 @@ What comes in: names, exported data. What goes out: the same. What must not be h
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from memd.dispatch import translate
 from memd.dispatch.table import Method
