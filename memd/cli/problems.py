@@ -60,9 +60,6 @@ def _tell_data(shell: Shell, data: dict[str, Any], width: int) -> None:
     names = data.get("profiles")
     if names:
         shell.err(f"  profiles: {', '.join(safe(str(name)) for name in names)}")
-    failures = data.get("failures")
-    if failures:
-        shell.err(f"  refusals in this turn: {failures.get('count')} of {failures.get('limit')}")
 
 
 def entry_line(item: dict[str, Any], width: int) -> str:

@@ -69,7 +69,7 @@ def _show_daemon(shell: Shell, result: types.Status) -> None:
     told: dict[str, Any] = result.as_dict()
     server = told.get("server", {})
     uptime = told.get("uptime_s")
-    up = f"  up {age(0, uptime * 1_000_000)}" if isinstance(uptime, int) else ""
+    up = f"  up {age(0, uptime * 1_000_000)}" if isinstance(uptime, int) and uptime >= 60 else ""
     shell.out(f"{shell.paint('memd', 'bold')} {server.get('version', '')}  pid {server.get('pid', '?')}{up}")
     commits = result.commits
     groups = f"{plural(commits.groups, 'group')}, {plural(commits.fsyncs, 'fsync')}"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 from support.scripted_server import ScriptedServer
+from support.short_path import short_path
 
 from memd.cli.main import main
 from memd.cli.shell import Shell
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NOW_NS = 1_767_225_600_000_000_000 + 3 * 86400 * 1_000_000_000  # three days after the entries of the scripted server
+
+
+tmp_path = pytest.fixture(short_path, name="tmp_path")
 
 
 class Terminal(io.StringIO):

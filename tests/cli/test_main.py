@@ -36,7 +36,17 @@ HEAVY = [
         "json",
         "subprocess",
     ),
-    *("socket", "tomllib", "memd.daemon", "memd.config", "memd.errors", "memd.protocol", "memd.profile", "memd.store"),
+    *(
+        "socket",
+        "tomllib",
+        "shutil",
+        "memd.daemon",
+        "memd.config",
+        "memd.errors",
+        "memd.protocol",
+        "memd.profile",
+        "memd.store",
+    ),
 ]
 PROGRAM = """
 import sys
@@ -117,7 +127,7 @@ def test_a_timeout_is_above_0(memd: Command, capsys: pytest.CaptureFixture[str],
 def test_nobody_there_is_status_69(memd: Command) -> None:
     done = memd("read")
     assert 69 == done.status
-    assert "no memd listens at" in done.err
+    assert done.err.startswith("memd: memd is not running: nobody listens at")
     assert 69 == memd("read", "--json").status
     assert "not_running" == memd("read", "--json").json["error"]["name"]
 

@@ -254,6 +254,11 @@ def test_nobody_at_first_is_an_error_at_once(tmp_path: Path) -> None:
     assert [str(tmp_path / "nowhere")] == caught.value.data["paths"]
 
 
+def test_a_path_that_cannot_be_is_told_in_full(tmp_path: Path) -> None:
+    with Client(tmp_path / ("x" * 120), autostart=False) as client, pytest.raises(NotRunning, match="too long"):
+        client.rpc_ping()
+
+
 def test_a_daemon_that_was_there_is_waited_for(server: ScriptedServer) -> None:
     with client_of(server, timeout=0.1) as client:
         client.rpc_ping()

@@ -6,6 +6,7 @@ connection on which calls can be made. What must not be here: the calls, and rep
 
 from __future__ import annotations
 
+import errno
 import os
 
 from memd_client.errors import NotRunning
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from memd_client.wire import Connection, Deadline
 
     Starter = Callable[[Deadline], str]  # starts a daemon, returns the path of its socket
+
+
+ABSENT = (errno.ENOENT, errno.ECONNREFUSED)
 
 
 class Link:
@@ -82,6 +86,8 @@ class Link:
 
 
 def _nobody(errors: list[NotRunning]) -> NotRunning:
-    """One error for all the paths that were tried."""
-    message = "; ".join(error.message for error in errors)
-    return NotRunning(message, {"paths": [error.data["path"] for error in errors], **errors[0].data})
+    """One error for all the paths that were tried; only what is more than an absence is told in full."""
+    paths = [error.data["path"] for error in errors]
+    told = [error.message for error in errors if error.data["errno"] not in ABSENT]
+    message = "; ".join(told) or f"memd is not running: nobody listens at {' or '.join(paths)}"
+    return NotRunning(message, {**errors[0].data, "paths": paths})
