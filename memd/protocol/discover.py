@@ -22,13 +22,20 @@ class Row(Protocol):
     """A row of the method table, as far as it is described."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """As clients call it."""
+
     @property
-    def params(self) -> type[Any]: ...
+    def params(self) -> type[Any]:
+        """The struct of its parameters."""
+
     @property
-    def result(self) -> type[Any]: ...
+    def result(self) -> Any:
+        """What it gives."""
+
     @property
-    def access(self) -> str: ...
+    def access(self) -> str:
+        """The level it needs."""
 
 
 def discovery(rows: Iterable[Row]) -> Discovery:
@@ -43,6 +50,6 @@ def discovery(rows: Iterable[Row]) -> Discovery:
     )
 
 
-def schema(kind: type[Any]) -> dict[str, Any]:
+def schema(kind: Any) -> dict[str, Any]:
     """The JSON Schema of one type."""
     return msgspec.json.schema(kind)

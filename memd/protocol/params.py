@@ -46,7 +46,11 @@ class ClientInfo(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Hello(Params, kw_only=True, frozen=True):
-    """Method ``hello``."""
+    """Say who connects, to which profile and in what role; ask who answers.
+
+    May be omitted, and then all defaults hold; it has to be the first call of a connection. ``access`` can only
+    lower what the settings give to the context.
+    """
 
     client: ClientInfo = ClientInfo()
     protocol: Annotated[list[int], Meta(min_length=2, max_length=2)] | None = None
@@ -57,7 +61,10 @@ class Hello(Params, kw_only=True, frozen=True):
 
 
 class SessionOpen(Params, kw_only=True, frozen=True):
-    """Method ``session.open``."""
+    """Open a session and freeze its snapshot, or come back to one by its id or by the host's own ``key``.
+
+    A session that is resumed keeps its snapshot byte for byte, over reconnects and restarts of the daemon.
+    """
 
     session: str | None = None
     key: str | None = None
@@ -67,19 +74,22 @@ class SessionOpen(Params, kw_only=True, frozen=True):
 
 
 class SessionSnapshot(Params, kw_only=True, frozen=True):
-    """Method ``session.snapshot``."""
+    """The session's frozen snapshot again, and what has changed in the stores since."""
 
     session: str
 
 
 class SessionRefresh(Params, kw_only=True, frozen=True):
-    """Method ``session.refresh``."""
+    """Freeze a new snapshot at a boundary where the prompt is built anew (compaction, reset).
+
+    The same id means that the prompt can be left alone.
+    """
 
     session: str
 
 
 class SessionClose(Params, kw_only=True, frozen=True):
-    """Method ``session.close``."""
+    """End a session: its key is free, its id is gone."""
 
     session: str
     reason: Literal["end", "reset", "switch"] = "end"
@@ -87,7 +97,11 @@ class SessionClose(Params, kw_only=True, frozen=True):
 
 
 class TurnBegin(Params, kw_only=True, frozen=True):
-    """Method ``turn.begin``."""
+    """Begin a turn: mutations that name the session belong to it, and its failure budget starts at 0.
+
+    A turn still open is ended as interrupted. ``user`` says that a person spoke: only then may a write claim the
+    origin ``user``.
+    """
 
     session: str
     turn: str
@@ -95,7 +109,7 @@ class TurnBegin(Params, kw_only=True, frozen=True):
 
 
 class TurnEnd(Params, kw_only=True, frozen=True):
-    """Method ``turn.end``."""
+    """End a turn. Ending it twice changes nothing."""
 
     session: str
     turn: str
@@ -139,36 +153,42 @@ class OperationParams(MutationParams, kw_only=True, frozen=True):
 
 
 class MemoryAdd(OperationParams, kw_only=True, frozen=True):
-    """Method ``memory.add``."""
+    """Add an entry. A text that is there already succeeds with ``changed: false``."""
 
 
 class MemoryReplace(OperationParams, kw_only=True, frozen=True):
-    """Method ``memory.replace``."""
+    """Replace a whole entry, which keeps its id. If the new text equals another entry the two become one."""
 
 
 class MemoryEdit(OperationParams, kw_only=True, frozen=True):
-    """Method ``memory.edit``."""
+    """Change the matched part of an entry only; both texts are taken as they are, blanks included.
+
+    An empty ``new_text`` deletes the match, and an entry that becomes empty is removed.
+    """
 
 
 class MemoryRemove(OperationParams, kw_only=True, frozen=True):
-    """Method ``memory.remove``."""
+    """Remove an entry, and with it all that are identical to it when it was found by ``old_text``."""
 
 
 class MemoryApply(MutationParams, kw_only=True, frozen=True):
-    """Method ``memory.apply``."""
+    """Apply several operations to one store, all or nothing. The limit is checked on the final state only."""
 
     target: Target
     operations: list[OpParams]
 
 
 class MemoryRead(Params, kw_only=True, frozen=True):
-    """Method ``memory.read``."""
+    """The stores as they are now, outside edits included."""
 
     target: Target | None = None
 
 
 class MemoryTool(Params, kw_only=True, frozen=True):
-    """Method ``memory.tool``; ``arguments`` is what a model sent, unchecked."""
+    """Run what a model sent for the memory tool, unchecked, and answer so that a model can go on with it.
+
+    ``done: true`` means that the model should not try again.
+    """
 
     arguments: dict[str, Any]
     style: Style = "openai"
@@ -179,26 +199,26 @@ class MemoryTool(Params, kw_only=True, frozen=True):
 
 
 class MemoryToolSchema(Params, kw_only=True, frozen=True):
-    """Method ``memory.tool_schema``."""
+    """The tool definition to give to a model, with the guidance what to save and what to skip."""
 
     style: Style = "openai"
 
 
 class MemoryExplain(Params, kw_only=True, frozen=True):
-    """Method ``memory.explain``."""
+    """What became of a text: stored, refused, removed, when and why."""
 
     text: str
 
 
 class MemoryWipe(MutationParams, kw_only=True, frozen=True):
-    """Method ``memory.wipe``."""
+    """Empty a store. ``confirm`` is the profile's name; ``history.undo`` takes it back."""
 
     target: Target
     confirm: str
 
 
 class HistoryList(Params, kw_only=True, frozen=True):
-    """Method ``history.list``."""
+    """Revisions, newest first. ``next`` of the result is ``before`` of the next page."""
 
     target: Target | None = None
     session: str | None = None
@@ -209,13 +229,13 @@ class HistoryList(Params, kw_only=True, frozen=True):
 
 
 class HistoryShow(Params, kw_only=True, frozen=True):
-    """Method ``history.show``."""
+    """One revision, and the entries of both stores as they stood after it."""
 
     revision: Count
 
 
 class HistoryDiff(Params, kw_only=True, frozen=True, rename={"from_": "from"}):
-    """Method ``history.diff``."""
+    """How a store differs between two revisions, the newest if ``to`` is absent."""
 
     target: Target
     from_: Count
@@ -231,33 +251,41 @@ class SelectorParams(MutationParams, kw_only=True, frozen=True):
 
 
 class HistoryUndo(SelectorParams, kw_only=True, frozen=True):
-    """Method ``history.undo``."""
+    """Take back one revision, a job's, a session's or the last n, entry by entry.
+
+    If any part conflicts with what came later, nothing is done and the conflicts are the result. ``session`` selects
+    where nothing else does.
+    """
 
 
 class HistoryRedo(SelectorParams, kw_only=True, frozen=True):
-    """Method ``history.redo``."""
+    """Undo an undo; takes the same selectors, ``last`` being the newest n undos that are not yet redone."""
 
 
 class HistoryRestore(MutationParams, kw_only=True, frozen=True):
-    """Method ``history.restore``."""
+    """Make a store what it was at a revision."""
 
     target: Target
     revision: Count
 
 
 class EventsSubscribe(Params, kw_only=True, frozen=True):
-    """Method ``events.subscribe``; no topics means all of them."""
+    """Have events sent as notifications ``event``; no topics means all of them.
+
+    With ``since_seq`` those after it come first, and ``lost`` says that some of them are gone. A second call
+    replaces the first.
+    """
 
     topics: list[str] = []
     since_seq: Count | None = None
 
 
 class EventsUnsubscribe(Params, kw_only=True, frozen=True):
-    """Method ``events.unsubscribe``."""
+    """Have no more events sent."""
 
 
 class EventsWait(Params, kw_only=True, frozen=True):
-    """Method ``events.wait``."""
+    """Wait for the next events, for clients that cannot take notifications."""
 
     topics: list[str] = []
     since_seq: Count | None = None
@@ -265,58 +293,58 @@ class EventsWait(Params, kw_only=True, frozen=True):
 
 
 class ProfileList(Params, kw_only=True, frozen=True):
-    """Method ``profile.list``."""
+    """The profiles, where they live and how full they are."""
 
 
 class ProfileExport(Params, kw_only=True, frozen=True):
-    """Method ``profile.export``."""
+    """The profile's entries and revisions as plain data."""
 
 
 class ProfileCreate(MutationParams, kw_only=True, frozen=True):
-    """Method ``profile.create``."""
+    """Create a profile; its directory is made where the settings keep profiles unless ``dir`` says otherwise."""
 
     name: str
     dir: str | None = None
 
 
 class ProfileImport(MutationParams, kw_only=True, frozen=True):
-    """Method ``profile.import``; ``data`` is what ``profile.export`` gave."""
+    """Add entries to a profile; ``data`` is what ``profile.export`` gives, of which only ``entries`` is needed."""
 
     name: str
     data: dict[str, Any]
 
 
 class DaemonStatus(Params, kw_only=True, frozen=True):
-    """Method ``daemon.status``."""
+    """How the daemon and its stores are."""
 
 
 class DaemonMetrics(Params, kw_only=True, frozen=True):
-    """Method ``daemon.metrics``."""
+    """Counters and gauges as OpenMetrics text."""
 
 
 class DaemonReload(Params, kw_only=True, frozen=True):
-    """Method ``daemon.reload``."""
+    """Read the settings again. A file that cannot be used keeps the old ones, and the error names line and key."""
 
 
 class DaemonStop(Params, kw_only=True, frozen=True):
-    """Method ``daemon.stop``."""
+    """Stop: answer what is in flight, then exit."""
 
 
 class DaemonHandover(Params, kw_only=True, frozen=True):
-    """Method ``daemon.handover``."""
+    """Ask this daemon to drain for a newer one, whose ``version`` is given."""
 
     version: str
 
 
 class RpcPing(Params, kw_only=True, frozen=True):
-    """Method ``rpc.ping``."""
+    """Nothing, as a sign of life."""
 
 
 class RpcCancel(Params, kw_only=True, frozen=True):
-    """Method ``rpc.cancel``."""
+    """Take a request of this connection out of its queue, by its ``msgid``. Also taken as a notification."""
 
     msgid: int
 
 
 class RpcDiscover(Params, kw_only=True, frozen=True):
-    """Method ``rpc.discover``."""
+    """Every method with its parameters and result as JSON Schema, every error, every topic."""
