@@ -10,7 +10,7 @@ import resource
 
 RESERVED = 16
 """Descriptors kept for logs, the journal and the locks of the directories."""
-PER_STORE = 160
+PER_STORE = 600
 """Displaced files kept open for a second look, and the files of one commit."""
 
 

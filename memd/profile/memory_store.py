@@ -17,7 +17,7 @@ from memd.profile.adoption import Unsettled
 from memd.profile.entries import Document, parse
 from memd.profile.foreign import is_foreign
 from memd.profile.values import Limits, StoreCondition, StoreState, Target, usage_of
-from memd.store.files import Displaced, Files, Image, Signature
+from memd.store.files import Displaced, Files, Image
 from memd.store.locks import OutsideLock
 from memd.store.place import Place, identity, locate
 from memd.store.records import EntryRecord, RenderingRecord
@@ -43,12 +43,11 @@ class Foreign:
 
 @dataclass(slots=True)
 class Lingering:
-    """A displaced file kept open for a second look: when, what we saw of it, and what it was written from."""
+    """A displaced file kept open for a second look: when, and what we saw of it."""
 
     due: float
     displaced: Displaced
     seen: bytes
-    base: Document
 
 
 @dataclass(eq=False)
@@ -187,15 +186,6 @@ class MemoryStore:
             raise StoreDisabled(f"the {self.target} store is switched off ([stores] {self.target} = false)", outcome="none")
         if self.broken is not None:
             raise self.broken
-
-    def after_swap(self, signature: Signature, image: Image) -> None:
-        """Note the file as we left it, keeping what is known of its mode and owner."""
-        self.image = replace_image(image, signature)
-
-
-def replace_image(image: Image, signature: Signature) -> Image:
-    """The image with another signature."""
-    return Image(image.data, signature, image.mode, image.uid, image.gid, image.in_place)
 
 
 def document_from(record: RenderingRecord) -> Document:

@@ -6,6 +6,7 @@ unreadable. What must not be here: planning, writing.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import trio
@@ -16,9 +17,10 @@ from memd.profile.foreign import conflict_markers
 from memd.profile.memory_store import RETRY_S, UNREADABLE_S
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from memd.profile.conditions import Conditions
+    from memd.profile.draft import Draft
     from memd.profile.memory_store import MemoryStore
     from memd.profile.work import Work
     from memd.store.committer import Committer
@@ -27,6 +29,15 @@ if TYPE_CHECKING:
 
 PLACE_CHECK_S = 1.0
 """Between checks that the directory is still the one that was opened."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A store that is locked and read. ``as_guessed``: its draft holds, and ``temp`` is its temp file if it needs one."""
+
+    image: Image
+    as_guessed: bool = False
+    temp: str | None = None
 
 
 class Preparer:
@@ -42,27 +53,35 @@ class Preparer:
     def __repr__(self) -> str:
         return f"<Preparer{' starting' if self.starting else ''}>"
 
-    async def prepare(self, wanted: Sequence[MemoryStore], images: dict[MemoryStore, Image], queue: Iterable[Work]) -> None:
-        """Lock and read stores; those whose files may be believed now join ``images``, their locks held.
+    async def prepare(
+        self,
+        wanted: Sequence[MemoryStore],
+        prepared: dict[MemoryStore, Prepared],
+        drafts: Mapping[MemoryStore, Draft],
+        queue: Iterable[Work],
+    ) -> None:
+        """Lock and read stores; those whose files may be believed now join ``prepared``, their locks held.
 
-        The others are postponed (the work that waits for them learns why) or noted as unreadable.
+        The others are postponed (the work that waits for them learns why) or noted as unreadable. Where there is a draft
+        that was planned on the file as we left it, and the file is so, its temp file is written in the same hop.
         """
         self._waiting = queue
         if len(wanted) == 1:
-            await self._prepare_one(wanted[0], images)
+            await self._prepare_one(wanted[0], prepared, drafts)
             return
         async with trio.open_nursery() as nursery:
             for store in wanted:
-                nursery.start_soon(self._prepare_one, store, images)
+                nursery.start_soon(self._prepare_one, store, prepared, drafts)
 
-    async def _prepare_one(self, store: MemoryStore, images: dict[MemoryStore, Image]) -> None:
-        """Lock and read one store; it joins ``images`` if its file may be believed now."""
+    async def _prepare_one(
+        self, store: MemoryStore, prepared: dict[MemoryStore, Prepared], drafts: Mapping[MemoryStore, Draft]
+    ) -> None:
         now = trio.current_time()
         try:
             if store.reload:
                 await self._reload(store)
             check_place = now - store.place_checked >= PLACE_CHECK_S
-            image = await self._runner.run(_prepare_in_thread, store, check_place)
+            found = await self._runner.run(_prepare_in_thread, store, check_place, drafts.get(store))
         except Busy as error:
             self._postpone(store, error, now + RETRY_S)
             return
@@ -73,13 +92,13 @@ class Preparer:
             store.place_checked = now
         store.read_at = now
         try:
-            ready = self._may_believe(store, image, now)
+            ready = self._may_believe(store, found.image, now)
         except StoreUnreadable as error:
             store.lock.release()
             self._note_unreadable(store, error, now)
             return
         if ready:
-            images[store] = image
+            prepared[store] = found
             store.failing_since = None
             store.failure = None
             self._conditions.tell_lock(store)
@@ -138,5 +157,14 @@ class Preparer:
         return False
 
 
-def _prepare_in_thread(store: MemoryStore, check_place: bool) -> Image:  # noqa: FBT001 - crosses a thread positionally
-    return store.prepare(check_place=check_place)
+def _prepare_in_thread(store: MemoryStore, check_place: bool, draft: Draft | None) -> Prepared:  # noqa: FBT001 - crosses a thread positionally
+    """Lock, read, compare, and write what was planned on the file as we left it. Blocks."""
+    image = store.prepare(check_place=check_place)
+    if draft is None or image.in_place or (image.data or b"") != (store.data or b""):
+        return Prepared(image)
+    if draft.data is None:
+        return Prepared(image, as_guessed=True)
+    try:
+        return Prepared(image, as_guessed=True, temp=store.files.write_temp(store.place, draft.data, image))
+    except StoreError:
+        return Prepared(image)  # planned anew: the failure is met again where it is dealt with

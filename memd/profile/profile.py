@@ -276,6 +276,8 @@ class Profile:
 
     def _queue(self, plan: Plan, caller: Caller, request_id: str | None, fingerprint: bytes) -> Ticket:
         try:
+            for store in plan.stores:
+                store.require_usable()
             repeated = self._repeat(request_id, fingerprint)
         except WireError as error:
             ticket = Ticket()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import trio
+from msgspec.structs import replace
 
 from memd.errors import IoFailure, NoSpace, StoreError
 from memd.profile.adoption import Older, identify, would_drop
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 OLDER_LIMIT = 1000
 OLDER_US = 86_400_000_000
 """An outside writer is taken to have started from one of this many renderings, this old at most."""
-LINGERING_LIMIT = 128
+LINGERING_LIMIT = 512
 """Displaced files kept open per store; beyond that the oldest gets its second look early."""
 
 
@@ -109,40 +110,40 @@ class Swapper:
             except StoreError as error:
                 failures[store] = await self._compensate(store, draft, group, error)
             else:
-                store.after_swap(signature, draft.image)
+                store.image = replace(draft.image, data=draft.data, signature=signature)
                 self._judge(store, draft, displaced)
         return failures
 
     def _judge(self, store: MemoryStore, draft: Draft, displaced: Displaced) -> None:
         """Compare what was displaced with what was expected, and keep it for a second look."""
-        expected = draft.image.data or b""
         if displaced.data is None:
             return
-        base = identify(parse(expected), draft.document)
-        seen = expected
-        if displaced.data != expected and not would_drop(base, displaced.data):
-            store.foreign.append(Foreign(base, displaced.data))
-            store.attention = True
-            seen = displaced.data
-        due = trio.current_time() + SECOND_LOOK_S
-        store.lingering.append(Lingering(due, displaced, seen, base))
-        if len(store.lingering) > LINGERING_LIMIT:
-            store.lingering[0].due = 0.0
+        seen = draft.image.data or b""
+        if displaced.data != seen:
+            base = identify(parse(seen), draft.document)
+            if not would_drop(base, displaced.data):  # else: what it is meant to become shows at the second look
+                store.foreign.append(Foreign(base, displaced.data))
+                store.attention = True
+                seen = displaced.data
+        store.lingering.append(Lingering(trio.current_time() + SECOND_LOOK_S, displaced, seen))
 
-    async def second_look(self, store: MemoryStore) -> None:
-        """Look once more at the oldest displaced file; bytes that came since are an outside edit."""
-        lingering = store.lingering.popleft()
-        data = await self._runner.run(_look_and_close, lingering.displaced)
-        if data is not None and data != lingering.seen:
-            base = identify(parse(lingering.seen), store.document)
-            store.foreign.append(Foreign(base, data))
-            store.attention = True
+    async def second_looks(self, store: MemoryStore, now: float) -> None:
+        """Look once more at the displaced files that are due, in one hop; bytes that came since are outside edits."""
+        due: list[Lingering] = []
+        while store.lingering and (store.lingering[0].due <= now or len(store.lingering) > LINGERING_LIMIT):
+            due.append(store.lingering.popleft())
+        if due:
+            found = await self._runner.run(_look_and_close, [lingering.displaced for lingering in due])
+            self._note_late(store, due, found)
 
-    def drop_lingering(self, store: MemoryStore) -> None:
-        """Close every displaced file at the end; what came since is looked at once more first."""
-        while store.lingering:
-            lingering = store.lingering.popleft()
-            data = _look_and_close(lingering.displaced)
+    def last_looks(self, store: MemoryStore) -> None:
+        """At the end: look at every displaced file now and close it."""
+        due = list(store.lingering)
+        store.lingering.clear()
+        self._note_late(store, due, _look_and_close([lingering.displaced for lingering in due]))
+
+    def _note_late(self, store: MemoryStore, due: Sequence[Lingering], found: Sequence[bytes | None]) -> None:
+        for lingering, data in zip(due, found, strict=True):
             if data is not None and data != lingering.seen:
                 store.foreign.append(Foreign(identify(parse(lingering.seen), store.document), data))
                 store.attention = True
@@ -225,11 +226,12 @@ def _swap(store: MemoryStore, temp: str | None, data: bytes, image: Image) -> tu
     return displaced, store.files.signature(store.place)
 
 
-def _look_and_close(displaced: Displaced) -> bytes | None:
-    try:
-        return displaced.look_again()
-    finally:
-        displaced.close()
+def _look_and_close(displaced: Sequence[Displaced]) -> list[bytes | None]:
+    found = []
+    for item in displaced:
+        found.append(item.look_again())
+        item.close()
+    return found
 
 
 def _recent(journal: Journal, store: int, since_us: int, checkpoint: int) -> list[RenderingRecord]:

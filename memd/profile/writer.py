@@ -23,8 +23,8 @@ from memd.profile.adoption import would_drop
 from memd.profile.conditions import Conditions
 from memd.profile.group import plan_group
 from memd.profile.memory_store import RETRY_S, UNREADABLE_S
-from memd.profile.preparing import Preparer
-from memd.profile.swapping import Swapper
+from memd.profile.preparing import Prepared, Preparer
+from memd.profile.swapping import LINGERING_LIMIT, Swapper
 from memd.store.records import Part
 
 if TYPE_CHECKING:
@@ -45,6 +45,8 @@ POLL_S = 1.0
 """Between looks at the files of a profile that has clients."""
 FULL_READ_S = 10.0
 """Between reads that do not trust the file's times."""
+LOOK_SLACK_S = 0.25
+"""Second looks are gathered for this long, so that a busy store needs four thread hops a second for them."""
 IDLE_CHECKPOINT_S = 1.0
 CHECKPOINT_S = 5.0
 CHECKPOINT_REVISIONS = 1000
@@ -138,10 +140,10 @@ class Writer:
             await self._cycle()
             await self._chores()
         for store in self.stores:
-            self._swapper.drop_lingering(store)
+            self._swapper.last_looks(store)
         await self._cycle()  # what came to light just now
         for store in self.stores:
-            self._swapper.drop_lingering(store)
+            self._swapper.last_looks(store)
             await self._checkpoint(store)
         self.ended.set()
 
@@ -171,7 +173,7 @@ class Writer:
             if store.attention or any(store in work.plan.stores for work in self._queue):
                 times.append(store.retry_at)
             if store.lingering:
-                times.append(store.lingering[0].due)
+                times.append(store.lingering[0].due + LOOK_SLACK_S)
             if store.first_unsynced is not None:
                 times.append(self._checkpoint_due(store))
         return min(times)
@@ -182,13 +184,19 @@ class Writer:
         self._queue = deque(work for work in self._queue if not work.ticket.withdrawn)
         looks, self._looks = self._looks, []
         wanted = await self._wanted(looking=bool(looks))
-        images: dict[MemoryStore, Image] = {}
+        guess = self._guess(wanted)
+        prepared: dict[MemoryStore, Prepared] = {}
         try:
-            await self._preparer.prepare(wanted, images, self._queue)
-            if images or any(store.failure or store.broken for store in wanted):
-                await self._commit_group(images)
+            await self._preparer.prepare(wanted, prepared, guess.drafts if guess else {}, self._queue)
+            if guess is not None and all(store in prepared and prepared[store].as_guessed for store in wanted):
+                temps = {store: found.temp for store, found in prepared.items() if found.temp is not None}
+                await self._settle_group(guess, temps)
+            else:
+                await self._discard_guess(guess, prepared)
+                if prepared or any(store.failure or store.broken for store in wanted):
+                    await self._commit_group({store: found.image for store, found in prepared.items()})
         finally:
-            for store in images:
+            for store in prepared:
                 store.lock.release()
         for ticket in looks:
             ticket.finish(None)
@@ -201,11 +209,48 @@ class Writer:
         for store in self.stores:
             if looking and store.enabled and not store.attention and store not in asked:
                 store.attention = not await self._runner.run(store.looks_unchanged)
-            if (store in asked or store.attention or store.reload) and store.retry_at <= now:
+            if store.enabled and (store in asked or store.attention or store.reload) and store.retry_at <= now:
                 found.append(store)
         return found
 
     # -- group --------------------------------------------------------------------------------------------------
+
+    def _guess(self, wanted: Sequence[MemoryStore]) -> Group | None:
+        """Plan on the assumption that the files are as we left them, which nearly always holds.
+
+        The temp file is then written in the same thread hop that locks and reads the file.
+        """
+        if not wanted or any(store.attention or store.reload or store.failure or store.read_at == 0 for store in wanted):
+            return None
+        group = self._plan({store: store.image for store in wanted}, {}, {})
+        for draft in group.drafts.values():
+            draft.data = draft.finish()
+        return group
+
+    async def _discard_guess(self, guess: Group | None, prepared: Mapping[MemoryStore, Prepared]) -> None:
+        """Some file was not as guessed: what was planned on it is planned anew."""
+        if guess is not None:
+            for answer in guess.answers:
+                answer.ticket.drained = False
+            await self._swapper.discard({store: found.temp for store, found in prepared.items() if found.temp})
+
+    def _plan(
+        self,
+        images: Mapping[MemoryStore, Image],
+        older: Mapping[MemoryStore, Sequence[Older]],
+        failed: Mapping[MemoryStore, StoreError],
+    ) -> Group:
+        group = plan_group(
+            self._queue,
+            images,
+            older,
+            now_us=self.clock.now_us(),
+            take_revision=self.committer.take_revision,
+            failed=failed,
+        )
+        for answer in group.answers:
+            answer.ticket.drained = True
+        return group
 
     async def _commit_group(self, images: Mapping[MemoryStore, Image]) -> None:
         older = await self._older_renderings(images)
@@ -213,23 +258,22 @@ class Writer:
             store: store.failure for store in self.stores if store.failure is not None and store not in images
         }
         while True:
-            now_us = self.clock.now_us()
-            group = plan_group(
-                self._queue, images, older, now_us=now_us, take_revision=self.committer.take_revision, failed=failed
-            )
-            for answer in group.answers:
-                answer.ticket.drained = True
+            group = self._plan(images, older, failed)
             temps, failures = await self._swapper.write_temps(group)
             if not failures:
                 break
             failed.update(failures)
             for store in failures:
                 self._conditions.publish_failure(store, failures[store])
+        await self._settle_group(group, temps)
+
+    async def _settle_group(self, group: Group, temps: Mapping[MemoryStore, str]) -> None:
+        """Take what was planned out of the queue and see it through."""
         planned = {id(answer.work) for answer in group.answers}
         self._queue = deque(work for work in self._queue if id(work) not in planned)
-        await self._make_durable(group, temps, now_us)
+        await self._make_durable(group, temps)
 
-    async def _make_durable(self, group: Group, temps: Mapping[MemoryStore, str], now_us: int) -> None:
+    async def _make_durable(self, group: Group, temps: Mapping[MemoryStore, str]) -> None:
         if not group.needs_commit:
             for store in group.drafts:
                 store.foreign.clear()  # looked at, and nothing in it that the head does not have
@@ -237,7 +281,7 @@ class Writer:
                 self._conditions.add(group.refusals)  # nobody waits for these
             self._finish(group, Part(), {})
             return
-        part = group.part(now_us)
+        part = group.part(self.clock.now_us())
         try:
             await self.committer.commit(part, lambda: self._conditions.expect(part.events))
         except StoreError as error:
@@ -304,8 +348,8 @@ class Writer:
             self._next_poll = now + POLL_S
             await self._poll(now)
         for store in self.stores:
-            while store.lingering and store.lingering[0].due <= now:
-                await self._swapper.second_look(store)
+            if store.lingering and (store.lingering[0].due + LOOK_SLACK_S <= now or len(store.lingering) > LINGERING_LIMIT):
+                await self._swapper.second_looks(store, now)
             if store.first_unsynced is not None and now >= self._checkpoint_due(store):
                 await self._checkpoint(store)
 
