@@ -17,7 +17,7 @@ from memd.cli.detach import Daemon, spawn
 from memd.cli.exits import SETTINGS, TEMPORARY
 from memd_client.autostart import find_program
 from memd_client.errors import ConnectionTrouble, MemdError, NotRunning
-from memd_client.places import agent_sockets, home
+from memd_client.places import agent_sockets, home, state_home
 from memd_client.wire import Deadline, connect
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def find_or_start(
     left = deadline.left()
     patience = Deadline(START_S if left is None else min(left, START_S))
     path = agent_sockets(env, socket)[0]
-    lock = _start_lock(path)
+    lock = _start_lock(env)
     try:
         while not _locked(lock):  # whoever holds it is starting: wait for that rather than start one more
             found = find(env, socket)
@@ -152,16 +152,15 @@ def unit_folders(env: Mapping[str, str]) -> list[str]:
     return [os.path.join(folder, "systemd", "user") for folder in (config, *runtime, data, *system)]
 
 
-def _start_lock(path: str) -> int | None:
-    """The socket's folder, to be locked while starting: fifty starters at once would be fifty interpreters.
+def _start_lock(env: Mapping[str, str]) -> int | None:
+    """Memd's state directory, to be locked while starting: fifty starters at once would be fifty interpreters.
 
-    Only a courtesy: without it the daemon's own locks sort things out. The lock leaves no file behind.
+    Not the socket's directory: the daemon locks that one itself while it claims the socket, and would wait for us. Only a
+    courtesy: without it the daemon's own locks sort things out. The lock leaves no file behind.
     """
-    folder = os.path.dirname(path)
+    folder = os.path.join(state_home(env), "memd")
     try:
-        os.makedirs(os.path.dirname(folder), mode=0o700, exist_ok=True)
-        if not os.path.isdir(folder):
-            os.mkdir(folder, mode=0o700)
+        os.makedirs(folder, mode=0o700, exist_ok=True)
         return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError:
         return None

@@ -96,11 +96,18 @@ def test_silence_ends_with_the_deadline(env: dict[str, str]) -> None:
         find_or_start(env, None, Deadline(0.1), Starter())
 
 
-def test_while_one_starts_the_others_wait(env: dict[str, str], server: ScriptedServer) -> None:
-    """The folder's lock is held by whoever starts; no file is left behind."""
-    server.path.parent.mkdir(parents=True)
-    holder = os.open(server.path.parent, os.O_RDONLY)
+def locked_state(home: Path) -> int:
+    """The lock as another starter holds it."""
+    folder = home / ".local/state/memd"
+    folder.mkdir(parents=True)
+    holder = os.open(folder, os.O_RDONLY)
     fcntl.flock(holder, fcntl.LOCK_EX)
+    return holder
+
+
+def test_while_one_starts_the_others_wait(env: dict[str, str], server: ScriptedServer, tmp_path: Path) -> None:
+    """The lock on the state directory is held by whoever starts; no file is left behind."""
+    holder = locked_state(tmp_path)
     starter = Starter()
     found: list[str] = []
     waiter = threading.Thread(target=lambda: found.append(find_or_start(env, None, Deadline(10), starter)))
@@ -109,13 +116,13 @@ def test_while_one_starts_the_others_wait(env: dict[str, str], server: ScriptedS
     waiter.join()
     os.close(holder)
     assert ([str(server.path)], []) == (found, starter.paths)
-    assert ["memd.sock"] == os.listdir(server.path.parent)
+    assert [] == os.listdir(tmp_path / ".local/state/memd")
 
 
-def test_a_holder_that_gives_up_is_followed_by_the_next(env: dict[str, str], server: ScriptedServer) -> None:
-    server.path.parent.mkdir(parents=True)
-    holder = os.open(server.path.parent, os.O_RDONLY)
-    fcntl.flock(holder, fcntl.LOCK_EX)
+def test_a_holder_that_gives_up_is_followed_by_the_next(
+    env: dict[str, str], server: ScriptedServer, tmp_path: Path
+) -> None:
+    holder = locked_state(tmp_path)
     with pytest.raises(NotRunning):
         find_or_start(env, None, Deadline(0.1), Starter())
     os.close(holder)
@@ -123,7 +130,7 @@ def test_a_holder_that_gives_up_is_followed_by_the_next(env: dict[str, str], ser
 
 
 def test_without_a_folder_to_lock_it_still_starts(env: dict[str, str], tmp_path: Path) -> None:
-    (tmp_path / "run").touch()
+    (tmp_path / ".local").touch()
     with pytest.raises(NotRunning, match="nobody answers"):
         find_or_start(env, None, Deadline(0.05), Starter())
 
