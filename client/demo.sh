@@ -31,7 +31,7 @@ for client in A B; do
 	for fact in 1 2 3 4 5; do memd add "client $client learned fact $fact" >/dev/null; done &
 done
 title "Meanwhile a person adds a line by hand:"
-printf '\n§\nEdited by hand: prefers short answers\n' >>agent/MEMORY.md
+printf '§\nEdited by hand: prefers short answers\n' >>agent/MEMORY.md
 wait
 run memd read memory
 
