@@ -31,37 +31,36 @@ CHANGING = frozenset({"memory.changed", "outside.adopted"})
 class Subscription:
     """One connection's wish for events. ``topics`` empty means all.
 
-    While ``hold`` is on, events wait in it; ``release`` lets them go.
+    With ``hold``, events wait in it until ``release``.
     """
 
-    __slots__ = ("_held", "_notify", "topics")
+    __slots__ = ("_held", "_notify", "_replayed", "topics")
 
     def __init__(self, topics: frozenset[str], notify: Callable[[bytes], None], *, hold: bool = False) -> None:
         self.topics = topics
         self._notify = notify
         self._held: list[tuple[int, bytes]] | None = [] if hold else None
+        self._replayed = 0
 
     def wants(self, topic: str) -> bool:
         """True if the topic was asked for."""
         return not self.topics or topic in self.topics
 
     def deliver(self, seq: int, message: bytes) -> None:
-        """Hand one event to the connection, or keep it until ``release``."""
+        """Hand one event to the connection, or keep it until ``release``. One that was replayed is not sent again."""
         if self._held is not None:
             self._held.append((seq, message))
-        else:
+        elif seq > self._replayed:
             self._notify(message)
 
     def release(self, replayed: list[EventRecord]) -> None:
         """Hand over what happened before the subscription, then what was held and is newer, and hold no more."""
         held, self._held = self._held or [], None
-        last = 0
         for record in replayed:
             self._notify(encode_event(translate.event(record)))
-            last = record.seq
+            self._replayed = record.seq
         for seq, message in held:
-            if seq > last:
-                self._notify(message)
+            self.deliver(seq, message)
 
 
 class EventHub:

@@ -52,6 +52,7 @@ class MemoryEvents:
         self.seq = 0
         self.records: list[EventRecord] = []
         self.lost_before = 0
+        self.error: WireError | None = None
         self._callbacks: list[Callable[[EventRecord], None]] = []
 
     def publish(self, record: EventRecord) -> None:
@@ -66,6 +67,8 @@ class MemoryEvents:
         return lambda: self._callbacks.remove(callback)
 
     async def since(self, seq: int, topics: Sequence[str] = (), *, limit: int) -> tuple[list[EventRecord], bool]:
+        if self.error is not None:
+            raise self.error
         found = [record for record in self.records if record.seq > seq and record.seq >= self.lost_before]
         fitting = [record for record in found[:limit] if not topics or record.topic in topics]
         return fitting, len(found) > limit or seq + 1 < self.lost_before

@@ -6,6 +6,7 @@ What must not be here: how events travel (``memd/dispatch/hub.py``).
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 import trio
@@ -40,13 +41,15 @@ def subscribe(context: Context, params: p.EventsSubscribe) -> Answer | Coroutine
     context.services.hub.subscribe(profile.name, subscription)
     if params.since_seq is None:
         return Answer(results.Subscribed(seq=profile.events.seq, lost=False), lambda: subscription.release([]))
-    return _replay(context, subscription, params.since_seq)
+    return _replay(context, subscription, since=params.since_seq, seq=profile.events.seq)
 
 
-async def _replay(context: Context, subscription: Subscription, since: int) -> Answer:
-    events = context.profile.events
-    seq = events.seq
-    found, lost = await events.since(since, tuple(subscription.topics), limit=REPLAYED)
+async def _replay(context: Context, subscription: Subscription, *, since: int, seq: int) -> Answer:
+    profile = context.profile
+    with contextlib.ExitStack() as failed:  # else what waits for its turn would pile up
+        failed.callback(context.services.hub.unsubscribe, profile.name, subscription)
+        found, lost = await profile.events.since(since, tuple(subscription.topics), limit=REPLAYED)
+        failed.pop_all()
     return Answer(results.Subscribed(seq=seq, lost=lost), lambda: subscription.release(found))
 
 
