@@ -155,8 +155,10 @@ class Daemon:
     async def _committer(self, journal: Journal, opened: Opened) -> Committer:
         revision, seq, newest_us = await self.journal_runner.run(journal.newest)
         self.clock.raise_floor(newest_us)
-        base = self.clock.now_us() // 1000 if opened.fresh else 0
-        if opened.fresh:  # no number of an older journal may ever match one of this
+        # Numbers begin at the time in milliseconds: none that another journal gave out (a lost one, one newer than a
+        # restored backup) may ever mean something else here.
+        base = self.clock.now_us() // 1000
+        if opened.fresh:
             await self.journal_runner.run(journal.begin_numbers, max(seq + 1, base))
         if opened.damaged:
             self.log.error("journal_damaged", set_aside=opened.damaged, lost="history, undo, remembered request ids")
@@ -196,6 +198,7 @@ class Daemon:
             settings=lambda: self.settings,
             clock=self.clock.now_us,
             describe=lambda: discovery(table),
+            problems=profiles.problems,
         )
         dispatcher = Dispatcher(table, services, on_bug=self._log_bug)
         server = Server(dispatcher.open_conversation, self.server_options(), self.log)

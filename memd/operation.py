@@ -88,12 +88,16 @@ class Operation:
         """Counters of the layers below dispatch."""
         commits = self._committer.statistics()
         writers = self._profiles.statistics()
+        calls = self._dispatcher.statistics() if self._dispatcher else None
         return DaemonStatistics(
             started_us=self._started_us,
             acknowledged=writers.acknowledged,
             fsyncs=commits.fsyncs + writers.file_fsyncs,
             groups=commits.groups,
             connections=self._server.statistics().open if self._server else 0,
+            requests=calls.requests if calls else 0,
+            request_errors=calls.errors if calls else 0,
+            bugs=calls.bugs if calls else 0,
         )
 
     def notices(self) -> Sequence[Notice]:
@@ -125,6 +129,8 @@ class Operation:
         await self._apply(settings.profiles)
         if self._server is not None:
             self._server.reconfigure(daemon.server_options())
+        if self._services is not None:
+            self._services.sessions.keep_days = settings.sessions.keep_days
         daemon.log.info("reloaded", path=settings.path)
         self._tell_weakened()
 
@@ -210,7 +216,7 @@ class Operation:
         """The directories and the journal must still be the ones we locked and opened."""
         for directory in await self._daemon.file_runner.run(self._profiles.check_ownership):
             self._notices[f"lost:{directory}"] = Notice(
-                "ownership_lost", f"{directory} was replaced while memd served it; its stores are no longer written"
+                "ownership_lost", f"another memd took over {directory}; its stores are no longer written from here"
             )
         journal = self._committer.journal
         if not await self._daemon.file_runner.run(journal.is_ours):

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from memd.dispatch.access import Access, Level, Role
     from memd.dispatch.hub import EventHub, Subscription
     from memd.dispatch.ports import Control, Peer, Profile
+    from memd.errors import WireError
     from memd.protocol.results import Discovery
 
 ContextName = Literal["primary", "subagent", "cron", "job"]
@@ -42,6 +43,7 @@ class Services:
         settings: The effective settings now.
         clock: Microseconds since the epoch.
         describe: What ``rpc.discover`` answers.
+        problems: Why configured profiles are not among ``profiles``, by name.
     """
 
     profiles: Mapping[str, Profile]
@@ -51,6 +53,7 @@ class Services:
     settings: Callable[[], Settings]
     clock: Callable[[], int]
     describe: Callable[[], Discovery]
+    problems: Mapping[str, WireError] = field(default_factory=dict)
     answers: AnswerCache = field(default_factory=AnswerCache)
 
 
@@ -94,10 +97,12 @@ class Context:
         Raises:
             NoSuchProfile: There is none of this name, or several and none was named (unless not ``required``).
                 Nothing is settled.
+            StoreError: It is configured and cannot be served.
         """
-        if profile is None and len(self.services.profiles) == 1:
-            profile = next(iter(self.services.profiles))
-        if profile is not None or required:
+        configured = [*self.services.profiles, *self.services.problems]
+        if profile is None and len(configured) == 1:
+            profile = configured[0]
+        if required or profile in self.services.profiles:
             self._attached = found = self._find(profile)
             profile = found.name
             found.attach()
@@ -118,6 +123,7 @@ class Context:
 
         Raises:
             NoSuchProfile: Several are configured and none was named, or it is gone.
+            StoreError: It cannot be served, for example because another daemon owns it.
         """
         return self._find(self._profile)
 
@@ -149,7 +155,10 @@ class Context:
         profiles = self.services.profiles
         if name is not None and name in profiles:
             return profiles[name]
-        names = sorted(profiles)
+        if name is not None and name in self.services.problems:
+            problem = self.services.problems[name]
+            raise type(problem)(problem.message, **problem.extra)  # its own: an error is written to when it is sent
+        names = sorted([*profiles, *self.services.problems])
         listed = ", ".join(names) or "none"
         if name is None:
             message = f"several profiles are configured and hello named none; name one of: {listed}"

@@ -30,6 +30,7 @@ def store_notices(profile: Profile) -> list[Notice]:
         state = profile.state(target)
         if state.condition != "ok":
             found.append(_condition(state))
+        found.extend(state.notices)
         undecodable = [entry.id for entry in state.document.entries if entry.undecodable]
         if undecodable:
             message = (

@@ -192,6 +192,9 @@ class DaemonStatistics:
     fsyncs: int
     groups: int
     connections: int
+    requests: int = 0
+    request_errors: int = 0
+    bugs: int = 0
 
 
 class Control(Protocol):

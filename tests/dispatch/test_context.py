@@ -9,6 +9,7 @@ import pytest
 from support.fake_daemon import World
 
 from memd.config import Access, ProfileSettings
+from memd.errors import ProfileOwned
 
 
 async def test_any_call_settles_the_defaults(world: World) -> None:
@@ -49,6 +50,27 @@ def test_a_profile_that_is_gone_is_no_profile() -> None:
     client = world.client(profile="work")
     del world.profiles["work"]
     client.fails("no_such_profile", "memory.read")
+
+
+def test_a_profile_that_cannot_be_served_says_why() -> None:
+    """Others of the same daemon are; it counts as configured."""
+    world = World("work")
+    world.problems["home"] = ProfileOwned("owned by pid 7", pid=7)
+    assert 7 == world.client().fails("profile_owned", "hello", profile="home")["data"]["pid"]
+    assert ["home", "work"] == world.client().fails("no_such_profile", "hello")["data"]["profiles"]
+    assert "work" == world.client().ok("hello", profile="work")["profile"]
+
+
+def test_the_only_profile_that_cannot_be_served_is_told_on_each_call() -> None:
+    """What needs no profile works; a change did nothing."""
+    world = World()
+    world.profiles.clear()
+    world.problems["default"] = ProfileOwned("owned by pid 7")
+    client = world.client()
+    client.ok("rpc.ping")
+    error = client.fails("profile_owned", "memory.add", target="memory", content="a")
+    assert "none" == error["data"]["outcome"]
+    assert "outcome" not in client.fails("profile_owned", "memory.read")["data"]
 
 
 @pytest.mark.parametrize(

@@ -181,6 +181,7 @@ class World:
         self.sessions = SessionRegistry(self.journal, clock=self.clock, token=CountingToken())
         self.control = FakeControl()
         self.settings = settings or Settings(profiles={name: item.settings for name, item in self.memory.items()})
+        self.problems: dict[str, WireError] = {}
         self.bugs: list[tuple[str, Exception]] = []
         self.hub = EventHub(self.sessions)
         self.services = Services(
@@ -190,6 +191,7 @@ class World:
             control=self.control,
             settings=lambda: self.settings,
             clock=self.clock,
+            problems=self.problems,
             describe=lambda: Discovery(methods=[], errors=[], events=[]),
         )
         self.dispatcher = Dispatcher(
