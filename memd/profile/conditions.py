@@ -70,10 +70,3 @@ class Conditions:
         if error.wire_name == "read_only":
             store.read_only = error
             self.publish(store)
-
-    def tell_lock(self, store: MemoryStore) -> None:
-        """Say once that a store is written without its outside lock."""
-        if not store.lock.usable and "lock" not in store.told:
-            store.told.add("lock")
-            detail = f"{store.lock.path} cannot be opened or locked: other programs may write at the same time"
-            self.emit(store, "store.state", {"state": store.state.condition, "detail": detail, "path": store.state.path})

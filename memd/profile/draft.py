@@ -158,13 +158,16 @@ class Draft:
             self.emit("memory.near_limit", data={"percent": usage.percent, "chars": usage.chars, "limit": usage.limit})
         if data == (self.image.data or b""):
             return None  # a missing file and an empty one are the same store
-        if self.image.in_place:
+        if self.adopted or self.image.in_place:
+            # A crash before the swap leaves these bytes, which are no rendering: recovery has to know them as ours.
             self.keep(self.image.data or b"")
         return data
 
     def settle(self) -> None:
         """The draft is durable: make it the store's head."""
         store = self.store
+        if self.adopted and store.document.entries and not self.document.entries:
+            store.emptied_after = store.revision
         store.document = self.document
         store.revision = self.revision
         store.used_ids |= self._new_ids

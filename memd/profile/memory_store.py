@@ -16,13 +16,15 @@ from memd.errors import StoreDisabled, StoreError, StoreUnreadable
 from memd.profile.adoption import Unsettled
 from memd.profile.entries import Document, parse
 from memd.profile.foreign import is_foreign
-from memd.profile.values import Limits, StoreCondition, StoreState, Target, usage_of
+from memd.profile.values import Limits, Notice, StoreCondition, StoreState, Target, usage_of
 from memd.store.files import Displaced, Files, Image
 from memd.store.locks import OutsideLock
 from memd.store.place import Place, identity, locate
 from memd.store.records import EntryRecord, RenderingRecord
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from memd.profile.entries import Entry
 
 RETRY_S = 0.05
@@ -86,7 +88,8 @@ class MemoryStore:
     read_at: float = 0.0
     read_only: StoreError | None = None
     leftovers: list[str] = field(default_factory=list)
-    told: set[str] = field(default_factory=set)
+    in_work_tree: bool = False
+    emptied_after: int = 0
 
     def __post_init__(self) -> None:
         self.lock = OutsideLock(self.place.configured)
@@ -119,7 +122,36 @@ class MemoryStore:
             usage_of(self.document.chars, self.limits),
             condition,
             detail,
+            tuple(self._standing()),
         )
+
+    def _standing(self) -> Iterator[Notice]:
+        """What every session should be told for as long as it is so."""
+        if self.emptied_after and not self.document.entries:
+            yield Notice(
+                "store_emptied",
+                f"{self.place.configured} was emptied or deleted by another program; `memd restore {self.target} "
+                f"{self.emptied_after}` brings its entries back",
+                {"target": self.target, "revision": self.emptied_after},
+            )
+        if self.image.in_place:
+            yield Notice(
+                "written_in_place",
+                f"{self.place.path} has several links or is a mount point: it is rewritten where it is, not replaced",
+                {"target": self.target, "path": self.place.path},
+            )
+        if not self.lock.usable:
+            yield Notice(
+                "lock_unusable",
+                f"{self.lock.path} cannot be opened or locked: other programs may write at the same time as memd",
+                {"target": self.target, "path": self.lock.path},
+            )
+        if self.in_work_tree:
+            yield Notice(
+                "in_git_work_tree",
+                f"{self.place.path} says who the user is and lies in a Git work tree: it may be pushed",
+                {"target": self.target, "path": self.place.path},
+            )
 
     def publish(self) -> bool:
         """Publish the present state; True if its condition changed."""

@@ -101,7 +101,6 @@ class Preparer:
             prepared[store] = found
             store.failing_since = None
             store.failure = None
-            self._conditions.tell_lock(store)
         else:
             store.lock.release()
 

@@ -23,7 +23,7 @@ from memd.profile.values import FILE_NAMES, TARGETS, Limits, Target
 from memd.profile.writer import Writer
 from memd.store.files import Files
 from memd.store.locks import Ownership
-from memd.store.place import Place, locate, make_directory
+from memd.store.place import Place, identity, locate, make_directory
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -134,15 +134,24 @@ class Profiles:
         )
 
     def check_ownership(self) -> list[str]:
-        """Directories whose lock file is no longer the one we hold; their stores stop writing."""
+        """Directories whose lock is gone and was taken by another memd; their stores stop writing. Blocks.
+
+        A lock file that was only removed is made and locked again. A directory that was replaced shows at the next
+        access to a file in it, and is fine again when it comes back.
+        """
         lost = []
-        for identity, ownership in self._owned.items():
-            if not ownership.still_held():
-                lost.append(os.path.dirname(ownership.path))
-                for key, store in self._stores.items():
-                    if key[:2] == identity and store.broken is None:
-                        store.broken = _no_longer_owned(store)
-                        store.publish()
+        for key, ownership in self._owned.items():
+            directory = os.path.dirname(ownership.path)
+            if ownership.still_held() or identity(directory) != key:
+                continue
+            try:
+                ownership.release()
+                ownership.claim()
+            except StoreError as error:
+                lost.append(directory)
+                for store in self._stores.values():
+                    if (store.place.device, store.place.inode) == key and store.broken is None:
+                        store.broken = error
         return lost
 
     def close(self) -> None:
@@ -173,11 +182,11 @@ class Profiles:
         return places
 
     def _claim(self, place: Place) -> None:
-        identity = (place.device, place.inode)
-        if identity not in self._owned:
+        key = (place.device, place.inode)
+        if key not in self._owned:
             ownership = Ownership(place.directory)
             ownership.claim()
-            self._owned[identity] = ownership
+            self._owned[key] = ownership
 
     def _require_equal_limits(self, settings: ProfileSettings, target: Target, place: Place) -> None:
         shared = self._stores.get((place.device, place.inode, place.name))
@@ -235,11 +244,3 @@ class Profiles:
 
 def _limits(settings: ProfileSettings, target: Target) -> Limits:
     return Limits(getattr(settings.limits, target), settings.limits.near_percent)
-
-
-def _no_longer_owned(store: MemoryStore) -> StoreError:
-    return StoreUnreadable(
-        f"{store.place.directory} is no longer the directory that memd locked: restart memd",
-        path=store.place.path,
-        outcome="none",
-    )

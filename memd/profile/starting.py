@@ -7,16 +7,20 @@ a crash left an older state of ours. What must not be here: adoption of outside 
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memd.errors import StoreError
 from memd.profile.entries import Document
 from memd.profile.memory_store import Foreign, document_from
 from memd.store import queries
+from memd.store.place import in_git_work_tree
 from memd.store.records import StoreRow
 from memd.store.recovery import LastRun, classify
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from memd.profile.memory_store import MemoryStore
     from memd.store.committer import Committer
     from memd.store.files import Image
@@ -40,14 +44,16 @@ async def recover(store: MemoryStore, committer: Committer, runner: Runner, last
     leftovers = await runner.run(store.files.leftovers, store.place)
     finding = classify(
         image.data,
-        known,
+        known.renderings,
         last_run,
+        preimages=known.preimages,
         checkpointed=store.checkpoint > 0,
         in_place=image.in_place,
     )
     if finding == "roll_forward":
         image = await runner.run(_roll_forward, store, image)
     store.image = image
+    store.in_work_tree = store.target == "user" and await runner.run(in_git_work_tree, store.place.directory)
     for path, data in leftovers:
         if data is not None:  # one that cannot be read stays where it is
             store.leftovers.append(path)
@@ -55,8 +61,16 @@ async def recover(store: MemoryStore, committer: Committer, runner: Runner, last
     store.publish()
 
 
-def _load(journal: Journal, store: MemoryStore) -> list[bytes]:
-    """Set the store up from the journal; returns its renderings, the head first."""
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Bytes the journal has for a store: its renderings, the head first, and what the last groups adopted from."""
+
+    renderings: Sequence[bytes] = ()
+    preimages: Sequence[bytes] = ()
+
+
+def _load(journal: Journal, store: MemoryStore) -> Known:
+    """Set the store up from the journal."""
     place = store.place
     row = next((row for row in journal.stores() if (row.directory, row.name) == (place.directory, place.name)), None)
     if row is None:
@@ -64,7 +78,7 @@ def _load(journal: Journal, store: MemoryStore) -> list[bytes]:
             id=0, directory=place.directory, name=place.name, device=place.device, inode=place.inode, checkpoint=0
         )
         store.id = journal.put_store(row)
-        return []
+        return Known()
     store.id = row.id
     store.checkpoint = row.checkpoint
     store.used_ids = journal.entry_ids(row.id)
@@ -74,9 +88,12 @@ def _load(journal: Journal, store: MemoryStore) -> list[bytes]:
         row.device, row.inode = place.device, place.inode
         journal.put_store(row)
     if head is None:
-        return []
+        return Known()
     found = queries.recent_renderings(journal, row.id, since_us=0, checkpoint=row.checkpoint, limit=RENDERINGS)
-    return [record.data for record in found if record.revision <= head.revision]
+    renderings = [record for record in found if record.revision <= head.revision]
+    last_group = renderings[1].revision if len(renderings) > 1 else 0
+    preimages = [data for revision, _, data in queries.preimages(journal, row.id) if revision > last_group]
+    return Known([record.data for record in renderings], preimages)
 
 
 def _roll_forward(store: MemoryStore, image: Image) -> Image:

@@ -171,8 +171,8 @@ class Undone(Struct, frozen=True):
 class StoreState(Struct, frozen=True):
     """The published state of one store: what reads are answered from.
 
-    ``detail`` says in a sentence why ``condition`` is not ``ok``; ``""`` otherwise. ``revision`` is 0 before the
-    first write.
+    ``detail`` says in a sentence why ``condition`` is not ``ok``; ``""`` otherwise. ``revision`` is 0 before the first
+    write. ``notices`` are standing ones, told to every session.
     """
 
     target: Target
@@ -182,6 +182,7 @@ class StoreState(Struct, frozen=True):
     usage: Usage
     condition: StoreCondition = "ok"
     detail: str = ""
+    notices: tuple[Notice, ...] = ()
 
 
 def usage_of(chars: int, limits: Limits) -> Usage:

@@ -115,6 +115,8 @@ class Files:
             ReadOnly: Owner or group cannot be kept, or the directory cannot be written.
             NoSpace, IoFailure: The temp file has been removed again.
         """
+        if like.data is not None and not os.access(place.path, os.W_OK):
+            raise from_oserror(PermissionError(errno.EACCES, "read-only"), place.path, step="write")
         path = f"{place.directory}/.{place.name}.memd-{os.getpid():x}-{os.urandom(4).hex()}.tmp"
         try:
             descriptor = os.open(path, _WRITE_FLAGS, FILE_MODE)

@@ -97,6 +97,12 @@ def identity(directory: str) -> tuple[int, int]:
     return (status.st_dev, status.st_ino) if stat.S_ISDIR(status.st_mode) else (0, 0)
 
 
+def in_git_work_tree(directory: str) -> bool:
+    """True if the directory or one above it is the top of a Git work tree."""
+    path = Path(directory)
+    return any((parent / ".git").exists() for parent in (path, *path.parents))
+
+
 def _follow(path: str, roots: tuple[str, ...], uid: int) -> str:
     """The path with its last component's links resolved one at a time, each of them judged."""
     origin = os.path.dirname(path)

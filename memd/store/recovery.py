@@ -36,6 +36,7 @@ def classify(
     last_run: LastRun,
     *,
     checkpointed: bool,
+    preimages: Sequence[bytes] = (),
     in_place: bool = False,
 ) -> Finding:
     """Say what the file is.
@@ -46,6 +47,7 @@ def classify(
             where there is one).
         last_run: How the last daemon ended.
         checkpointed: True if the file was ever fsynced together with its directory.
+        preimages: What the last group found in the file and merged, if it did: the state before that group.
         in_place: True if the file is rewritten where it is.
 
     Returns:
@@ -60,11 +62,11 @@ def classify(
         return "outside"
     previous = renderings[1] if len(renderings) > 1 else None
     if last_run.same_boot:
-        before = data == previous or (previous is None and data is None)
+        before = data == previous or data in preimages or (previous is None and data is None)
         return "roll_forward" if before or (in_place and _mixture(data, head, previous)) else "outside"
     if data is None:
         return "outside" if checkpointed else "roll_forward"
-    return "roll_forward" if any(_torn(data, rendering) for rendering in renderings) else "outside"
+    return "roll_forward" if any(_torn(data, known) for known in (*renderings, *preimages)) else "outside"
 
 
 def _torn(data: bytes, rendering: bytes) -> bool:
