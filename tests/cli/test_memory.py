@@ -111,6 +111,11 @@ def test_read_shows_ids_ages_and_usage(memd: Command, server: ScriptedServer) ->
     ] == lines
 
 
+def test_read_as_json(memd: Command, server: ScriptedServer) -> None:
+    server.script["memory.read"] = answers(stores([entry("one")]))
+    assert stores([entry("one")]) == memd("read", "--json").json
+
+
 def test_read_may_be_of_one_store(memd: Command, server: ScriptedServer) -> None:
     server.script["memory.read"] = answers(stores([]))
     memd("read", "user")

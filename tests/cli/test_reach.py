@@ -90,3 +90,18 @@ def test_profile_and_name_are_in_the_handshake(memd: Command, both: tuple[Script
     memd("add", "x", "--profile", "work")
     hello = both[0].calls[0][1]
     assert ("work", "memd-cli") == (hello["profile"], hello["client"]["name"])
+
+
+def test_a_verb_that_finds_nobody_starts_memd(memd: Command) -> None:
+    """Here with a command that ends at once; the real thing is in tests/end_to_end/test_autostart.py."""
+    del memd.env["MEMD_AUTOSTART"]
+    memd.env["MEMD_BIN"] = "/bin/false"
+    for verb in (["add", "x"], ["wipe", "memory"], ["profile", "create", "new"]):
+        done = memd(*verb, "--timeout", "5")
+        assert (69, True) == (done.status, "memd serve ended at once" in " ".join(done.err.split()))
+
+
+def test_a_verb_that_ends_something_starts_nothing(memd: Command) -> None:
+    del memd.env["MEMD_AUTOSTART"]
+    memd.env["MEMD_BIN"] = "/bin/false"
+    assert "nobody listens" in memd("reload").err

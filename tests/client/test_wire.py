@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
+import struct
 import threading
 from typing import TYPE_CHECKING
 
@@ -12,7 +14,7 @@ import pytest
 from support.scripted_server import Call, ScriptedServer
 
 from memd_client.errors import ConnectionLost, NotRunning, Timeout, Untrusted
-from memd_client.wire import Connection, Deadline, connect, peer_uid
+from memd_client.wire import Connection, Deadline, _refusal, connect, peer_uid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,6 +66,23 @@ def test_the_peer_is_known_by_its_uid() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         assert os.geteuid() == peer_uid(ours)
+
+
+def test_the_peer_is_known_on_macos_too() -> None:
+    """There the kernel gives a struct xucred: version, uid, groups."""
+
+    class SocketOfMacos:
+        def getsockopt(self, level: int, option: int, size: int) -> bytes:
+            assert (0, 1, 76) == (level, option, size)
+            return struct.pack("2I", 0, 501).ljust(size, b"\0")
+
+    assert 501 == peer_uid(SocketOfMacos(), linux=False)  # type: ignore[arg-type] # as much of a socket as is used
+
+
+def test_a_socket_that_is_not_ours_to_open_says_so(tmp_path: Path) -> None:
+    """Said apart: root, who runs CI, may open everything."""
+    refused = _refusal(str(tmp_path), PermissionError(errno.EACCES, "Permission denied"))
+    assert f"{tmp_path}: not allowed to connect (Permission denied)" == refused
 
 
 def test_another_users_process_is_told_nothing(server: ScriptedServer) -> None:

@@ -101,10 +101,11 @@ class Methods:
         session: str | None = None,
         turn: str | None = None,
         origin: Literal["agent", "tool"] | None = None,
+        request_id: str | None = None,
     ) -> types.ToolAnswer:
-        """Carry out a model's tool call, unchecked. Refusals are answers for the model. Not repeated if a reply is lost."""
+        """Carry out a model's tool call, unchecked. Refusals are answers for the model."""
         said = {"arguments": dict(arguments), "style": style, "session": session, "turn": turn, "origin": origin}
-        return types.ToolAnswer(self.request("memory.tool", said))
+        return types.ToolAnswer(self.request("memory.tool", {**said, "request_id": request_id}))
 
     def memory_tool_schema(self, style: Style = "openai") -> dict[str, Any]:
         """Return the tool's definition, to be given to a model."""

@@ -14,7 +14,7 @@ from memd_client.errors import Busy, ConnectionLost, MemdError, ShuttingDown, To
 
 MUTATIONS = frozenset(
     {
-        *("memory.add", "memory.replace", "memory.edit", "memory.remove", "memory.apply", "memory.wipe"),
+        *("memory.add", "memory.replace", "memory.edit", "memory.remove", "memory.apply", "memory.wipe", "memory.tool"),
         *("history.undo", "history.redo", "history.restore", "history.redact"),
         *("approval.approve", "approval.reject"),
         *("profile.create", "profile.import"),

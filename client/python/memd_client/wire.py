@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-LINUX = sys.platform == "linux"
 SO_PEERCRED = 17  # Linux, struct ucred: pid, uid, gid
 LOCAL_PEERCRED = 1  # macOS and the BSDs, struct xucred: version, uid, …
 RECEIVE_BYTES = 65536
@@ -62,9 +61,9 @@ class Deadline:
         return True
 
 
-def peer_uid(sock: Socket) -> int:
+def peer_uid(sock: Socket, *, linux: bool = sys.platform == "linux") -> int:
     """The uid of the process at the other end of a connected socket."""
-    if LINUX:
+    if linux:
         return int(struct.unpack("3i", sock.getsockopt(SOL_SOCKET, SO_PEERCRED, 12))[1])
     # The level SOL_LOCAL is 0; 76 bytes are a whole struct xucred, of which the uid is the second word.
     return int(struct.unpack_from("2I", sock.getsockopt(0, LOCAL_PEERCRED, 76))[1])
