@@ -14,16 +14,15 @@ if TYPE_CHECKING:
 
 OTHER = os.environ.get("MEMD_TEST_OTHER_USER", "")
 CONNECT = """
-import socket, sys
+import contextlib, socket, sys
 sock = socket.socket(socket.AF_UNIX)
 sock.settimeout(10)
 sock.connect(sys.argv[1])
-sock.sendall(bytes.fromhex(sys.argv[2]))
-try:
+with contextlib.suppress(BrokenPipeError):  # refused before it asked
+    sock.sendall(bytes.fromhex(sys.argv[2]))
+with contextlib.suppress(ConnectionResetError):  # refused with the request unread
     while data := sock.recv(4096):
         sys.stdout.buffer.write(data)
-except ConnectionResetError:  # closed with our request unread
-    pass
 """
 
 pytestmark = [
