@@ -9,7 +9,6 @@ A published state is a new object after every change and a frozen snapshot never
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 import msgspec
 
@@ -25,16 +24,13 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class AnswerCache:
-    """Encoded stores and snapshots. Holds one answer for each store and each session."""
+    """Encoded stores and snapshots: one answer for each store, and one for each session, kept in the session itself."""
 
     def __init__(self) -> None:
         self._stores: dict[tuple[str, Target], tuple[StoreState, msgspec.Raw]] = {}
-        self._sessions: WeakKeyDictionary[Session, tuple[FrozenSnapshot, tuple[int, int], msgspec.Raw]] = (
-            WeakKeyDictionary()
-        )
 
     def __repr__(self) -> str:
-        return f"<AnswerCache {len(self._stores)} stores, {len(self._sessions)} sessions>"
+        return f"<AnswerCache {len(self._stores)} stores>"
 
     def store(self, profile: Profile, target: Target) -> msgspec.Raw:
         """A store as ``memory.read`` shows it."""
@@ -51,11 +47,11 @@ class AnswerCache:
     ) -> msgspec.Raw:
         """The whole result of ``session.snapshot``."""
         head = profile.head()
-        known = self._sessions.get(session)
+        known: tuple[FrozenSnapshot, tuple[int, int], msgspec.Raw] | None = session.answer
         if known is not None and known[0] is frozen and known[1] == head:
             return known[2]
         changes = registry.changes(session, profile)
         shown = results.SessionShown(snapshot=translate.snapshot(frozen), stale=bool(changes), changes_text=changes)
         raw = msgspec.Raw(_encode(shown))
-        self._sessions[session] = (frozen, head, raw)
+        session.answer = (frozen, head, raw)
         return raw

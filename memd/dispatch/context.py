@@ -22,7 +22,7 @@ from memd.sessions import FailureBudget, Session, SessionRegistry, Turn
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from memd.config import Settings
+    from memd.config import ProfileSettings, Settings
     from memd.dispatch.access import Access, Level, Role
     from memd.dispatch.hub import EventHub, Subscription
     from memd.dispatch.ports import Control, Peer, Profile
@@ -81,6 +81,8 @@ class Context:
         self._claimed: Access | None = None
         self._profile: str | None = None
         self._attached: Profile | None = None
+        self._ranked_by: ProfileSettings | None = None
+        self._rank = 0
         self._watched: dict[str, Session] = {}
         self._budget: FailureBudget | None = None
 
@@ -111,6 +113,7 @@ class Context:
         self.context = context
         self._claimed = access
         self.client = client
+        self._ranked_by = None
         self.settled = True
 
     def settle_defaults(self) -> None:
@@ -145,11 +148,16 @@ class Context:
         Raises:
             PermissionDenied: It may not.
         """
-        access_rules.require(name, level, access=self.access, role=self.role)
+        if not self.may(level):
+            access_rules.require(name, level, access=self.access, role=self.role)
 
     def may(self, level: Level) -> bool:
         """True if calls of this level are allowed."""
-        return access_rules.RANK[level] <= access_rules.rank_of(self.access, self.role)
+        settings = self._attached.settings if self._attached is not None else None
+        if settings is None or settings is not self._ranked_by:
+            self._rank = access_rules.rank_of(self.access, self.role)
+            self._ranked_by = settings
+        return access_rules.RANK[level] <= self._rank
 
     def _find(self, name: str | None) -> Profile:
         profiles = self.services.profiles

@@ -10,7 +10,6 @@ that is in flight. A bug in a handler becomes an ``internal`` reply and a logged
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import dataclass
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any
@@ -34,9 +33,8 @@ from memd.errors import (
 from memd.protocol.decode import decode_params, peek_errors_form
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
-    from memd.deferred import Ticket
     from memd.dispatch.context import Services
     from memd.dispatch.ports import Channel
     from memd.dispatch.table import Method, MethodTable
@@ -44,6 +42,14 @@ if TYPE_CHECKING:
     from memd.protocol.params import Params
 
 
+LATER = object()
+"""In the place of an answer: somebody else will reply."""
+
+REMEMBERED = 1024
+REMEMBERED_BYTES = 256
+"""How many parameters are remembered, and how long they may be: a session's id and some more."""
+
+_UNDER_WAY = (Pending, CoroutineType)
 _STOPPING = "memd is starting or stopping; connect again in a moment"
 
 
@@ -83,6 +89,7 @@ class Dispatcher:
         self._nursery: trio.Nursery | None = None
         self._conversations: dict[Conversation, None] = {}
         self._draining = False
+        self._remembered: dict[tuple[str, bytes], Params] = {}
         self._requests = 0
         self._errors = 0
         self._bugs = 0
@@ -133,14 +140,7 @@ class Dispatcher:
         call = Call(conversation, request.msgid, request.method, mutation=mutation, size=request.size)
         if request.method == "hello":
             conversation.ask_errors_form(peek_errors_form(request.params))
-        with self._answering(call):
-            method = self._admit(conversation, method, call)
-            params = decode_params(request.params, method.params)
-            answer = method.handler(conversation.context, params)
-            if isinstance(answer, Pending | CoroutineType):
-                self._launch(conversation, call, self._deadline(method, params), answer)
-            else:
-                call.reply(answer)
+        self._answer(call, self._handle, conversation, method, call, request)
 
     def take_out(self, call: Call) -> bool:
         """Cancel a call if nothing has happened for it yet; it is then answered with ``cancelled``."""
@@ -154,6 +154,27 @@ class Dispatcher:
         return True
 
     # -- inside -------------------------------------------------------------------------------------------------
+
+    def _handle(self, conversation: Conversation, method: Method | None, call: Call, request: Request) -> object:
+        """The answer, or ``LATER``."""
+        method = self._admit(conversation, method, call)
+        params = self._params(request, method)
+        answer = method.handler(conversation.context, params)
+        if method.kind != "sync" and isinstance(answer, _UNDER_WAY):
+            return self._launch(conversation, call, self._deadline(method, params), answer)
+        return answer
+
+    def _params(self, request: Request, method: Method) -> Params:
+        """The decoded parameters. Short ones of ``sync`` methods are remembered: the same few come again and again."""
+        if method.kind != "sync" or request.size > REMEMBERED_BYTES:
+            return decode_params(request.params, method.params)
+        key = (method.name, bytes(request.params))
+        found = self._remembered.get(key)
+        if found is None:
+            if len(self._remembered) >= REMEMBERED:
+                self._remembered.clear()
+            found = self._remembered[key] = decode_params(request.params, method.params)
+        return found
 
     def _admit(self, conversation: Conversation, method: Method | None, call: Call) -> Method:
         context = conversation.context
@@ -184,28 +205,25 @@ class Dispatcher:
 
     def _launch(
         self, conversation: Conversation, call: Call, deadline: float, answer: Pending | CoroutineType[Any, Any, Any]
-    ) -> None:
-        """Let a call be answered later."""
+    ) -> object:
+        """Let a call be answered later, if there is anything to wait for."""
         if isinstance(answer, Pending) and answer.ticket.done:
-            call.reply(answer.settle(answer.ticket))
-            return
+            return answer.settle(answer.ticket)
         call.deadline = deadline
         call.in_flight = True
         conversation.calls[call.msgid] = call
         self.flight.add(call)
         if isinstance(answer, Pending):
             call.pending = answer
-            answer.ticket.on_done(lambda ticket: self._settle(call, answer, ticket))
-            return
+            settle = answer.settle
+            answer.ticket.on_done(lambda ticket: self._answer(call, settle, ticket))
+            return LATER
         call.scope = scope = trio.CancelScope()
         if self._nursery is None:
             answer.close()
             raise ShuttingDown(_STOPPING)
         self._nursery.start_soon(self._run, call, conversation, scope, answer)
-
-    def _settle(self, call: Call, pending: Pending, ticket: Ticket) -> None:
-        with self._answering(call):
-            call.reply(pending.settle(ticket))
+        return LATER
 
     async def _run(
         self, call: Call, conversation: Conversation, scope: trio.CancelScope, work: CoroutineType[Any, Any, Any]
@@ -214,19 +232,20 @@ class Dispatcher:
         if call.mutation:
             conversation.hold_events()
         with scope:
-            with self._answering(call):
+            with _Guarded(self, call):
                 call.reply(await work)
         if call.mutation:
             conversation.let_events_go()
         if not call.done:  # cancelled by its connection's end
             call.fail(Cancelled("the connection is gone"))
 
-    @contextmanager
-    def _answering(self, call: Call) -> Iterator[None]:
-        """Make a reply of whatever is raised inside."""
+    def _answer(self, call: Call, make: Callable[..., object], *args: object) -> None:
+        """Reply with what ``make(*args)`` gives, or with what it raises."""
         try:
             try:
-                yield
+                answer = make(*args)
+                if answer is not LATER:
+                    call.reply(answer)
             except WireError as error:
                 self._errors += 1
                 call.fail(error)
@@ -235,6 +254,10 @@ class Dispatcher:
             self._on_bug(call.method, bug)
             outcome = "unknown" if call.mutation else None
             call.fail(InternalError(f"{call.method} failed by a bug in memd; its log has the details", outcome=outcome))
+
+    def answer_with(self, call: Call, error: Exception) -> None:
+        """Reply with this error."""
+        self._answer(call, _raise, error)
 
     async def _sweep(self) -> None:
         """Answer every call whose deadline has passed."""
@@ -257,3 +280,26 @@ class Dispatcher:
         call.fail(late)
         if call.scope is not None and not call.mutation:
             call.scope.cancel()
+
+
+class _Guarded:
+    """``Dispatcher._answer`` for what is awaited: whatever is raised inside becomes the reply."""
+
+    __slots__ = ("_call", "_dispatcher")
+
+    def __init__(self, dispatcher: Dispatcher, call: Call) -> None:
+        self._dispatcher = dispatcher
+        self._call = call
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> bool:
+        if not isinstance(error, Exception):  # nothing, or a cancellation, which is no failure
+            return False
+        self._dispatcher.answer_with(self._call, error)
+        return True
+
+
+def _raise(error: Exception) -> object:
+    raise error

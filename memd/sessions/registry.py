@@ -36,6 +36,9 @@ MAX_SESSIONS = 10_000
 STORE_SEEN_US = 3600 * 1_000_000
 """How far the stored time of last use may lag behind: expiry is in days, and each update costs a commit."""
 
+SEEN_AGAIN_US = 1_000_000
+"""How exact the time of last use is: within a second it is not noted again."""
+
 DAY_US = 86_400 * 1_000_000
 
 
@@ -155,11 +158,14 @@ class SessionRegistry:
         Raises:
             NoSuchSession: Unknown, closed, expired, or of another profile.
         """
+        session = self._sessions.get(session_id)
+        now = self._clock()
+        if session is not None and now - session.seen_us < SEEN_AGAIN_US and session.profile == profile:
+            return session
         self._expire()
         session = self._sessions.get(session_id)
         if session is None or session.profile != profile:
             raise NoSuchSession(session_id)
-        now = self._clock()
         session.seen_us = now
         self._sessions[session_id] = self._sessions.pop(session_id)
         if now - session.stored_us > STORE_SEEN_US:

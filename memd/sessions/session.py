@@ -18,7 +18,7 @@ had its chance.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -73,7 +73,7 @@ class Session:
     """An agent session of one profile. Lives as long as the registry keeps it.
 
     ``frozen`` is None until a connection that may read opens it. ``saved`` is the ticket of the last change that was
-    handed to the journal; whoever is told of that change is told after it.
+    handed to the journal; whoever is told of that change is told after it. ``answer`` is a place for the layer above.
     """
 
     def __init__(self, session_id: str, *, profile: str, key: str | None, fence: Fence, created_us: int) -> None:
@@ -93,6 +93,7 @@ class Session:
         self.watchers = 0
         self.told_stale = False
         self.changes_cache: tuple[tuple[int, int], str] | None = None
+        self.answer: Any = None
         self._ended: dict[str, None] = {}
 
     def __repr__(self) -> str:

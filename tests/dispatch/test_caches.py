@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import weakref
 
 from support.fake_daemon import World
 from support.fake_profile import mutation
@@ -48,8 +49,9 @@ async def test_a_closed_session_is_not_kept() -> None:
     client = world.client()
     session = client.ok("session.open")["session"]
     client.ok("session.snapshot", session=session)
-    assert "<AnswerCache 0 stores, 1 sessions>" == repr(world.services.answers)
+    gone = weakref.ref(world.sessions.get("default", session))
     client.ok("session.close", session=session)
     client.conversation.disconnected()
     gc.collect()
-    assert "<AnswerCache 0 stores, 0 sessions>" == repr(world.services.answers)
+    assert gone() is None
+    assert "<AnswerCache 0 stores>" == repr(world.services.answers)

@@ -227,6 +227,7 @@ def test_beyond_the_maximum_the_longest_unused_go() -> None:
     """Not the oldest."""
     kept = Kept(maximum=2)
     first, second = kept.open(), kept.open()
+    kept.clock.advance(2)
     kept.registry.get("default", first.id)
     kept.open()
     kept.registry.get("default", first.id)
