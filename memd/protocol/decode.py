@@ -197,7 +197,7 @@ def _where_undecodable(raw: bytes | bytearray | memoryview | msgspec.Raw) -> str
             msgpack.unpackb(raw, unicode_errors="surrogateescape", strict_map_key=False, object_pairs_hook=tuple),
         )
     ]
-    while pending:
+    while True:  # it ends, for there is one
         where, value = pending.pop()
         if isinstance(value, str) and not value.isascii() and _has_escapes(value):
             return where
@@ -206,7 +206,6 @@ def _where_undecodable(raw: bytes | bytearray | memoryview | msgspec.Raw) -> str
         elif isinstance(value, tuple):
             pending.extend(("a map's key", key) for key, _ in value)
             pending.extend((str(key), item) for key, item in value)
-    return "params"
 
 
 def _has_escapes(text: str) -> bool:

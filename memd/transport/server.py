@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Sequence
 
-    from memd.transport.connection import Channel, Conversation
+    from memd.protocol.types import Role
+    from memd.transport.connection import Channel, Conversation, Peer
     from memd.transport.listener import Listener
 
 _OUT_OF_RESOURCES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
@@ -84,8 +85,16 @@ class Flusher:
 class Server:
     """Serves clients from ``run`` on until ``close``."""
 
-    def __init__(self, open_conversation: Callable[[Channel], Conversation], options: ServerOptions, log: Log) -> None:
+    def __init__(
+        self,
+        open_conversation: Callable[[Channel], Conversation],
+        options: ServerOptions,
+        log: Log,
+        *,
+        identify: Callable[[socket.socket, Role], Peer] = peer_of,
+    ) -> None:
         self._open_conversation = open_conversation
+        self._identify = identify
         self._options = options
         self._log = log
         self._flusher = Flusher()
@@ -153,7 +162,7 @@ class Server:
         options = self._options
         wire = SocketWire(sock)
         try:
-            peer = peer_of(sock, listener.role)
+            peer = self._identify(sock, listener.role)
         except OSError:  # gone again
             wire.close()
             return

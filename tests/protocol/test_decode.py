@@ -249,14 +249,21 @@ class TestPeekErrorsForm:
         assert form == peek_errors_form(msgpack.packb(params))
 
 
-scalars = st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats() | st.text() | st.binary()
+scalars = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**64 - 1)
+    | st.floats()
+    | st.text(max_size=4)
+    | st.binary(max_size=4)
+)
 anything = st.recursive(
     scalars | st.builds(msgpack.ExtType, st.integers(0, 127), st.binary(max_size=3)),
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(st.text(max_size=3) | st.binary(max_size=3) | st.just(9), inner, max_size=3)
     ),
-    max_leaves=6,
+    max_leaves=4,
 )
 names = st.sampled_from(
     ["target", "operations", "messages", "content", "session", "deadline_ms", "client", "arguments"]
@@ -264,7 +271,7 @@ names = st.sampled_from(
 
 
 @given(
-    st.lists(st.dictionaries(names, anything, max_size=3) | anything, max_size=2),
+    st.lists(st.dictionaries(names, anything, max_size=3), min_size=1, max_size=1),
     st.sampled_from([MemoryAdd, MemoryApply, MemoryTool, Hello, TurnEnd, EventsWait]),
 )
 def test_any_value_fits_or_is_invalid_params(params: list[Any], method_params: type[Params]) -> None:

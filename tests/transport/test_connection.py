@@ -315,6 +315,13 @@ async def test_cancelled_wherever_it_waits(stage: str) -> None:
     assert 1 == served.talk.partings
 
 
+async def test_on_lost_is_kept_for_the_outbox() -> None:
+    async with serving(MemoryWire()) as served:
+        assert None is served.talk.channel.on_lost
+        served.talk.channel.on_lost = bytes
+        assert bytes is served.talk.channel.on_lost
+
+
 async def test_repr() -> None:
     async with serving(MemoryWire()) as served:
         assert "<Connection agent pid 42 reading <Outbox 0 replies, 0 events>>" == repr(served.connection)

@@ -235,6 +235,10 @@ class TestAdopt:
             with pytest.raises(SocketUnusable, match="no listening Unix stream socket"):
                 adopt(self.environ(LISTEN_FDS="1"), pid=7, first_fd=ours.detach())
 
+    def test_a_descriptor_that_is_not_open(self) -> None:
+        with pytest.raises(SocketUnusable, match=r"inherited descriptor 999 .*Bad file descriptor"):
+            adopt(self.environ(LISTEN_FDS="1"), pid=7, first_fd=999)
+
     def test_a_descriptor_that_is_no_socket(self) -> None:
         fd = os.open("/dev/null", os.O_RDONLY)
         with pytest.raises(SocketUnusable, match=f"inherited descriptor {fd}"):

@@ -250,6 +250,35 @@ async def test_without_descriptors_it_waits_and_goes_on() -> None:
     shutil.rmtree(home)
 
 
+def nobody(_sock: socket.socket, _role: object) -> Peer:
+    """What the kernel says of a peer that it has forgotten."""
+    raise OSError(errno.ENOTCONN, os.strerror(errno.ENOTCONN))
+
+
+async def test_a_client_that_cannot_be_identified_is_not_served() -> None:
+    """Without a uid there is nobody to trust."""
+    home = tempfile.mkdtemp(prefix="memd-")
+    async with trio.open_nursery() as nursery:
+        server = Server(lambda channel: Later(channel, nursery), OPTIONS, Notes(), identify=nobody)
+        nursery.start_soon(server.run, [claim(f"{home}/s", "agent")])
+        client = await Client.connect(f"{home}/s")
+        assert None is await client.receive()
+        client.close()
+        assert 0 == server.statistics().accepted
+        server.close()
+    shutil.rmtree(home)
+
+
+async def test_a_client_that_is_gone_before_it_is_refused() -> None:
+    """It costs nothing and is counted."""
+    async with running(ServerOptions(message_bytes=1, connections=0)) as world:
+        (await Client.connect(world.agent)).close()
+        await trio.testing.wait_all_tasks_blocked()
+        while world.server.statistics().refused == 0:
+            await trio.lowlevel.checkpoint()
+        assert 0 == world.server.statistics().open
+
+
 class Counted(Connection):
     """A connection of which only the flushes matter."""
 

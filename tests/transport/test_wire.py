@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 import trio
@@ -184,6 +184,28 @@ async def test_closing_wakes_who_waits_to_send() -> None:
 async def _expect_connection_error(wire: Wire) -> None:
     with pytest.raises(ConnectionError):
         await wire.wait_sendable()
+
+
+class Spurious(socket.socket):
+    """Readable, says the kernel, and then there is nothing to read."""
+
+    attempts = 0
+
+    def recv_into(self, *arguments: Any) -> int:
+        self.attempts += 1
+        if self.attempts == 1:
+            raise BlockingIOError
+        return super().recv_into(*arguments)
+
+
+async def test_a_spurious_wake_up_is_waited_over() -> None:
+    """select(2) warns of them."""
+    ours, theirs = socket.socketpair()
+    sock = Spurious(fileno=ours.detach())
+    with sock, theirs:
+        theirs.send(b"abc")
+        assert b"abc" == await SocketWire(sock).receive()
+        assert 2 == sock.attempts
 
 
 def test_repr() -> None:
