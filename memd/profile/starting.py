@@ -35,26 +35,28 @@ async def recover(store: MemoryStore, committer: Committer, runner: Runner, last
 
     A file that cannot be read is left alone; the writer's first cycle deals with it and tells.
     """
-    known = await committer.query(_load, committer.journal, store)
+    journal = committer.journal
+    await committer.query(_load, journal, store)
     try:
         image = await runner.run(store.files.read, store.place)
     except StoreError:
         store.publish()
         return
-    leftovers = await runner.run(store.files.leftovers, store.place)
-    finding = classify(
-        image.data,
-        known.renderings,
-        last_run,
-        preimages=known.preimages,
-        checkpointed=store.checkpoint > 0,
-        in_place=image.in_place,
-    )
-    if finding == "roll_forward":
-        image = await runner.run(_roll_forward, store, image)
+    if (image.data or b"") != (store.data or b"") and store.revision:
+        known = await committer.query(_known, journal, store)
+        finding = classify(
+            image.data,
+            known.renderings,
+            last_run,
+            preimages=known.preimages,
+            checkpointed=store.checkpoint > 0,
+            in_place=image.in_place,
+        )
+        if finding == "roll_forward":
+            image = await runner.run(_roll_forward, store, image)
     store.image = image
     store.in_work_tree = store.target == "user" and await runner.run(in_git_work_tree, store.place.directory)
-    for path, data in leftovers:
+    for path, data in await runner.run(store.files.leftovers, store.place):
         if data is not None:  # one that cannot be read stays where it is
             store.leftovers.append(path)
             await _judge_leftover(store, committer, data)
@@ -63,36 +65,37 @@ async def recover(store: MemoryStore, committer: Committer, runner: Runner, last
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Bytes the journal has for a store: its renderings, the head first, and what the last groups adopted from."""
+    """Bytes the journal has for a store: its renderings, the head first, and what the last group adopted from."""
 
     renderings: Sequence[bytes] = ()
     preimages: Sequence[bytes] = ()
 
 
-def _load(journal: Journal, store: MemoryStore) -> Known:
-    """Set the store up from the journal."""
+def _load(journal: Journal, store: MemoryStore) -> None:
+    """Set the store up from the journal, or make it known there."""
     place = store.place
-    row = next((row for row in journal.stores() if (row.directory, row.name) == (place.directory, place.name)), None)
+    row = journal.store(place.directory, place.name)
     if row is None:
         row = StoreRow(
             id=0, directory=place.directory, name=place.name, device=place.device, inode=place.inode, checkpoint=0
         )
         store.id = journal.put_store(row)
-        return Known()
-    store.id = row.id
-    store.checkpoint = row.checkpoint
-    store.used_ids = journal.entry_ids(row.id)
-    head = journal.head(row.id)
-    store.take_rendering(head)
+        return
     if (row.device, row.inode) != (place.device, place.inode):
         row.device, row.inode = place.device, place.inode
         journal.put_store(row)
-    if head is None:
-        return Known()
-    found = queries.recent_renderings(journal, row.id, since_us=0, checkpoint=row.checkpoint, limit=RENDERINGS)
-    renderings = [record for record in found if record.revision <= head.revision]
+    store.id = row.id
+    store.checkpoint = row.checkpoint
+    store.used_ids = journal.entry_ids(row.id)
+    store.take_rendering(journal.head(row.id))
+
+
+def _known(journal: Journal, store: MemoryStore) -> Known:
+    """Everything a file that is not the head may be instead."""
+    found = queries.recent_renderings(journal, store.id, since_us=0, checkpoint=store.checkpoint, limit=RENDERINGS)
+    renderings = [record for record in found if record.revision <= store.revision]
     last_group = renderings[1].revision if len(renderings) > 1 else 0
-    preimages = [data for revision, _, data in queries.preimages(journal, row.id) if revision > last_group]
+    preimages = [data for revision, _, data in queries.preimages(journal, store.id) if revision > last_group]
     return Known([record.data for record in renderings], preimages)
 
 

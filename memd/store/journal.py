@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 WAL_BYTES = 16 * 1024 * 1024
 """Written since the last WAL checkpoint, estimated, at which the next is due; more makes recovery long."""
+_STORE = ("id", "directory", "name", "device", "inode", "checkpoint")
 _GROUP_BYTES = 40_960
 """What a group writes beside its contents: the pages of about ten B-trees."""
 
@@ -198,17 +199,22 @@ class Journal:
 
     def stores(self) -> list[StoreRow]:
         """Every store ever seen."""
-        rows = self.connection.execute("SELECT id, directory, name, device, inode, checkpoint, in_place FROM store")
-        names = ("id", "directory", "name", "device", "inode", "checkpoint", "in_place")
-        return [StoreRow(**{**dict(zip(names, row, strict=True)), "in_place": bool(row[-1])}) for row in rows]
+        rows = self.connection.execute(f"SELECT {', '.join(_STORE)} FROM store")  # noqa: S608 - names are ours
+        return [StoreRow(**dict(zip(_STORE, row, strict=True))) for row in rows]
+
+    def store(self, directory: str, name: str) -> StoreRow | None:
+        """The store at a place, or None."""
+        sql = f"SELECT {', '.join(_STORE)} FROM store WHERE directory=? AND name=?"  # noqa: S608 - names are ours
+        row = self.connection.execute(sql, (directory, name)).fetchone()
+        return StoreRow(**dict(zip(_STORE, row, strict=True))) if row else None
 
     def put_store(self, row: StoreRow) -> int:
         """Record a store (new if its id is 0) and return its id. Durable on return."""
-        values = (row.directory, row.name, row.device, row.inode, row.checkpoint, int(row.in_place))
-        sql = "INSERT INTO store(directory, name, device, inode, checkpoint, in_place) VALUES (?,?,?,?,?,?)"
+        values = [row.directory, row.name, row.device, row.inode, row.checkpoint]
+        sql = "INSERT INTO store(directory, name, device, inode, checkpoint) VALUES (?,?,?,?,?)"
         if row.id:
-            sql = "UPDATE store SET directory=?, name=?, device=?, inode=?, checkpoint=?, in_place=? WHERE id=?"
-            values = (*values, row.id)  # type: ignore[assignment]  # one column more for the WHERE
+            sql = "UPDATE store SET directory=?, name=?, device=?, inode=?, checkpoint=? WHERE id=?"
+            values.append(row.id)
         cursor = self.connection.execute(sql, values)
         self._fsyncs += 1
         return row.id or int(cursor.lastrowid or 0)

@@ -183,4 +183,3 @@ class StoreRow(msgspec.Struct, kw_only=True):
     device: int
     inode: int
     checkpoint: int
-    in_place: bool = False
