@@ -133,7 +133,9 @@ def test_a_late_reply_is_not_taken_for_the_next_one(server: ScriptedServer) -> N
         call.reply({"text": "right"})
 
     server.script["daemon.metrics"] = in_turn(late.append, answer_both)
-    with client_of(server, timeout=0.05) as client:
+    with client_of(server) as client:
+        client.rpc_ping()
+        client.timeout = 0.05
         with pytest.raises(Timeout):
             client.daemon_metrics()
         client.timeout = 5.0
@@ -153,11 +155,13 @@ def test_a_path_that_cannot_be_is_told_in_full(tmp_path: Path) -> None:
 
 
 def test_a_daemon_that_was_there_is_waited_for(server: ScriptedServer) -> None:
-    with client_of(server, timeout=0.1) as client:
+    with client_of(server) as client:
         client.rpc_ping()
         server.stop()
+        client.timeout = 0.1
         with pytest.raises(NotRunning):
             client.rpc_ping()
+        client.timeout = 5.0
         server.start()
         client.rpc_ping()
 

@@ -122,7 +122,8 @@ def test_an_unknown_topic_is_an_error_at_once(server: ScriptedServer, client: Cl
 
 def test_a_daemon_that_stays_away_ends_the_stream_with_an_error(server: ScriptedServer) -> None:
     server.script["events.subscribe"] = subscription()
-    with Client(server.path, timeout=0.1, autostart=False) as client, client.events() as stream:
+    with Client(server.path, timeout=5.0, autostart=False) as client, client.events() as stream:
+        stream._timeout = 0.1
         server.stop()
         with pytest.raises(ConnectionLost, match="did not come back"):
             next(stream)

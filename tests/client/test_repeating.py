@@ -108,8 +108,11 @@ def test_after_shutting_down_the_next_try_is_on_a_new_connection(server: Scripte
 
 def test_passing_troubles_end_with_the_timeout(server: ScriptedServer) -> None:
     server.script["rpc.ping"] = lambda call: call.fail("too_many_requests")
-    with client_of(server, timeout=0.1) as client, pytest.raises(TooManyRequests):
-        client.rpc_ping()
+    with client_of(server) as client:
+        assert 1 == client.hello.protocol
+        client.timeout = 0.1
+        with pytest.raises(TooManyRequests):
+            client.rpc_ping()
 
 
 def test_full_disks_are_not_waited_out(server: ScriptedServer) -> None:
@@ -123,7 +126,9 @@ def test_full_disks_are_not_waited_out(server: ScriptedServer) -> None:
 def test_a_mutation_without_a_reply_in_time_is_of_unknown_outcome(server: ScriptedServer) -> None:
     """With the id to ask again with; and the daemon is told that nobody waits."""
     server.script["memory.add"] = lambda _: None
-    with client_of(server, timeout=0.05) as client:
+    with client_of(server) as client:
+        assert 1 == client.hello.protocol
+        client.timeout = 0.05
         with pytest.raises(Timeout) as caught:
             client.memory_add("memory", "a fact", request_id="r")
         assert ("unknown", "r") == (caught.value.outcome, caught.value.data["request_id"])
@@ -141,8 +146,11 @@ def test_doubt_outlasts_later_failures(server: ScriptedServer) -> None:
         call.drop()
 
     server.script["memory.add"] = drop_and_vanish
-    with client_of(server, timeout=0.1) as client, pytest.raises(NotRunning) as caught:
-        client.memory_add("memory", "a fact")
+    with client_of(server) as client:
+        assert 1 == client.hello.protocol
+        client.timeout = 0.1
+        with pytest.raises(NotRunning) as caught:
+            client.memory_add("memory", "a fact")
     assert "unknown" == caught.value.outcome
 
 
