@@ -169,6 +169,16 @@ def test_a_close_that_cannot_be_stored_did_not_happen(kept: Kept) -> None:
     assert session is kept.registry.get("default", session.id)
 
 
+def test_a_new_endpoint_is_stored(kept: Kept) -> None:
+    """The model server of a session may move; the same one again costs nothing."""
+    session = kept.open(key="k", endpoint="http://127.0.0.1:1")
+    commits = kept.journal.commits
+    assert session is kept.open(key="k", endpoint="http://127.0.0.1:1")
+    assert commits == kept.journal.commits
+    assert "http://127.0.0.1:2" == kept.open(key="k", endpoint="http://127.0.0.1:2").endpoint
+    assert commits + 1 == kept.journal.commits
+
+
 def test_refresh_freezes_anew_and_says_nothing_changed_after(kept: Kept) -> None:
     """The only way for a session to see other bytes."""
     session = kept.open()

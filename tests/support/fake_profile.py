@@ -94,6 +94,7 @@ class MemoryProfile:
         self.queue: list[tuple[Ticket, Callable[[], Committed]]] = []
         self.conflicts: tuple[tuple[str, str], ...] = ()
         self.entered: list[str] = []
+        self.refuses: WireError | None = None
         self._revision = 0
         self._made = 0
 
@@ -258,6 +259,8 @@ class MemoryProfile:
         self.states[target] = replace(self.states[target], **fields)
 
     def _queue(self, work: Callable[[], Committed]) -> Ticket:
+        if self.refuses is not None:
+            raise self.refuses
         ticket = Ticket()
         self.queue.append((ticket, work))
         if not self.hold:

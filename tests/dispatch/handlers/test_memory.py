@@ -194,6 +194,21 @@ async def test_a_wipe_is_confirmed_with_the_profiles_name(operator: Client) -> N
     assert ["remove"] == [change["action"] for change in done["changes"]]
 
 
+async def test_a_wipe_that_waits_can_be_cancelled(operator: Client, world: World) -> None:
+    """Nothing was wiped."""
+    world.profile.hold = True
+    msgid = operator.send("memory.wipe", target="memory", confirm="default")
+    assert {"cancelled": True} == operator.ok("rpc.cancel", msgid=msgid)
+    assert "none" == operator.error(msgid)["data"]["outcome"]
+
+
+async def test_a_batch_that_others_made_impossible_has_its_own_error(client: Client) -> None:
+    """A conflict is no refusal of one operation: no row has an error of its own."""
+    operations = [{"action": "add", "content": "a"}]
+    error = client.fails("conflict", "memory.apply", target="memory", operations=operations, if_revision=9)
+    assert "results" not in error["data"]
+
+
 @pytest.mark.parametrize("style", ["openai", "anthropic", "mcp"])
 async def test_the_tools_definition(world: World, style: str) -> None:
     """Also without any access: a host need not know that memory is off."""

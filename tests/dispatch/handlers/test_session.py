@@ -70,6 +70,14 @@ async def test_the_snapshot_is_frozen_and_says_what_changed(client: Client, worl
     assert "Debian 13" in again["changes_text"]
 
 
+async def test_what_the_journal_kept_is_resumed_at_once(client: Client, world: World) -> None:
+    """Nothing has to be stored for it."""
+    session = client.ok("session.open", key="k")["session"]
+    world.sessions.get("default", session).saved = None
+    world.journal.hold = True
+    assert session == client.ok("session.open", key="k")["session"]
+
+
 async def test_refresh_gives_a_new_one_or_the_same_id(client: Client) -> None:
     """The same id: leave the prompt alone."""
     opened = client.ok("session.open")

@@ -9,7 +9,7 @@ import trio.testing
 from hypothesis import given, settings, strategies as st
 from support.fake_daemon import World
 
-from memd.errors import Busy, DeadlineExceeded
+from memd.errors import Busy, DeadlineExceeded, StoreDisabled
 
 if TYPE_CHECKING:
     from support.fake_daemon import Client
@@ -136,6 +136,13 @@ async def test_the_stores_troubles_are_told_to_the_model(client: Client, world: 
     answer = client.answer(busy)
     assert (False, True, "busy") == (answer["success"], answer["done"], answer["error"])
     assert "unknown" == client.error(late)["data"]["outcome"]
+
+
+async def test_a_store_that_is_switched_off_is_told_to_the_model(client: Client, world: World) -> None:
+    """Also when the profile refuses before it queues anything."""
+    world.profile.refuses = StoreDisabled("the memory store is switched off")
+    answer = tool(client, action="add", target="memory", content="a")
+    assert (False, True, "store_disabled") == (answer["success"], answer["done"], answer["error"])
 
 
 @pytest.mark.parametrize(
