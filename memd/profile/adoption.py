@@ -123,5 +123,3 @@ def identify(document: Document, head: Document) -> Document:
         else:
             entries.append(replace(entry, id=f"?{index}"))
     return replace(document, entries=tuple(entries))
-
-

@@ -54,7 +54,9 @@ class Conditions:
         """Journal an event about a store, for each profile that has it, with the next group; then publish it."""
         now_us = self._clock.now_us()
         events = [
-            EventRecord(us=now_us, topic=topic, profile=profile, target=store.target, revision=store.revision, data=data)
+            EventRecord(
+                us=now_us, topic=topic, profile=profile, target=store.target, revision=store.revision, data=data
+            )
             for profile in store.profiles
         ]
         self.add(Part(events=events))

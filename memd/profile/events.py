@@ -39,7 +39,9 @@ class EventStream:
         self._subscribers: list[Callable[[EventRecord], None]] = []
 
     def __repr__(self) -> str:
-        return f"<EventStream {self.profile} seq {self.seq}, {len(self._subscribers)} subscribers, {len(self._held)} held>"
+        return (
+            f"<EventStream {self.profile} seq {self.seq}, {len(self._subscribers)} subscribers, {len(self._held)} held>"
+        )
 
     def expect(self, records: Iterable[EventRecord]) -> None:
         """These are durable now and will be released; call it in the order of their numbers."""

@@ -147,7 +147,9 @@ class History:
             InvalidParams: Not exactly one selector, or ``last`` is not positive.
             NoSuchRevision: The revision does not exist, or is not an undo (for redo).
         """
-        given = [value for value in (selector.revision, selector.session, selector.job, selector.last) if value is not None]
+        given = [
+            value for value in (selector.revision, selector.session, selector.job, selector.last) if value is not None
+        ]
         if len(given) != 1:
             raise InvalidParams("name exactly one of revision, job, session or last", field="revision")
         if selector.revision is not None:

@@ -199,7 +199,9 @@ class MemoryStore:
                 "over): bring it back, or restart memd to take the new one",
                 path=self.place.path,
             )
-        found = locate(self.place.configured.rpartition("/")[0], self.place.configured.rpartition("/")[2], roots=self.roots)
+        found = locate(
+            self.place.configured.rpartition("/")[0], self.place.configured.rpartition("/")[2], roots=self.roots
+        )
         if found.path != self.place.path:
             raise StoreUnreadable(
                 f"{self.place.configured} now leads to {found.path}, not to {self.place.path}: restart memd to follow it",
@@ -215,7 +217,9 @@ class MemoryStore:
             StoreDisabled, StoreError: With ``outcome`` "none".
         """
         if not self.enabled:
-            raise StoreDisabled(f"the {self.target} store is switched off ([stores] {self.target} = false)", outcome="none")
+            raise StoreDisabled(
+                f"the {self.target} store is switched off ([stores] {self.target} = false)", outcome="none"
+            )
         if self.broken is not None:
             raise self.broken
 

@@ -80,11 +80,18 @@ class Profile:
         return trio.current_time() - self._looked_at >= LOOK_EVERY_S
 
     async def look(self) -> None:
-        """Have outside edits made until now taken in; throttled, and never longer than a quarter of a second."""
+        """Have outside edits made until now taken in; throttled, and never longer than a quarter of a second.
+
+        As long as the files' times are those we left, this is a stat in a thread; the writer is not waited for.
+        """
         if self.look_due():
             self._looked_at = trio.current_time()
             with trio.move_on_after(LOOK_WAIT_S):
-                await self.writer.look().wait()
+                if not await self.writer.runner.ask(self._looks_unchanged):
+                    await self.writer.look().wait()
+
+    def _looks_unchanged(self) -> bool:
+        return all(store.looks_unchanged() for store in self.stores.values() if store.enabled)
 
     def reconfigure(self, settings: ProfileSettings) -> None:
         """Use other settings from now on: limits and which stores are on; the directory stays."""
@@ -120,7 +127,9 @@ class Profile:
         if_revision: int | None = None,
     ) -> Ticket:
         """Empty a store; undo brings it back. The ticket's result is ``Committed``."""
-        return self._queue(SetEntries(self.stores[target], "wipe", (), caller, if_revision), caller, request_id, fingerprint)
+        return self._queue(
+            SetEntries(self.stores[target], "wipe", (), caller, if_revision), caller, request_id, fingerprint
+        )
 
     async def undo(
         self,
@@ -299,7 +308,8 @@ def _exported(data: Mapping[str, Any], target: Target) -> tuple[Entry, ...]:
         text = item.get("text") if isinstance(item, dict) else item
         if not isinstance(text, str):
             raise InvalidParams(
-                f"data.entries.{target}[{position}]: a map with a text expected, as profile.export gives it", field="data"
+                f"data.entries.{target}[{position}]: a map with a text expected, as profile.export gives it",
+                field="data",
             )
         found.append(_entry_of(text, item if isinstance(item, dict) else {}))
     return tuple(found)

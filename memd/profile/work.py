@@ -240,7 +240,9 @@ class Import:
             document, changes = replace_all(draft.document, self._wanted(draft, entries))
             check_limits(draft.document, document, store.limits)
             planned.append((draft, document, changes))
-        numbers = [draft.record("import", document, changes, self.caller) for draft, document, changes in planned if changes]
+        numbers = [
+            draft.record("import", document, changes, self.caller) for draft, document, changes in planned if changes
+        ]
         return Undone(
             tuple(numbers),
             tuple(TargetChange(draft.target, change) for draft, _, changes in planned for change in changes),
@@ -302,6 +304,11 @@ def notice(name: str, message: str, **data: object) -> Notice:
 
 def _imported(entry: Entry, text: str, entry_id: str, now_us: int) -> Entry:
     return replace(
-        entry, raw=text, text=text, id=entry_id, created_us=entry.created_us or now_us, updated_us=now_us, origin="import"
+        entry,
+        raw=text,
+        text=text,
+        id=entry_id,
+        created_us=entry.created_us or now_us,
+        updated_us=now_us,
+        origin="import",
     )
-

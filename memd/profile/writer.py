@@ -71,7 +71,7 @@ class Writer:
         self.file_fsyncs = 0
         self.committer = committer
         self.clock = clock
-        self._runner = runner
+        self.runner = runner
         self._requests = requests
         self._conditions = Conditions(committer, clock, streams)
         self._preparer = Preparer(committer, runner, self._conditions)
@@ -162,7 +162,8 @@ class Writer:
     def _ready_work(self) -> bool:
         now = trio.current_time()
         return any(
-            not work.ticket.withdrawn and all(store.retry_at <= now for store in work.plan.stores) for work in self._queue
+            not work.ticket.withdrawn and all(store.retry_at <= now for store in work.plan.stores)
+            for work in self._queue
         )
 
     def _next_timer(self) -> float:
@@ -208,7 +209,7 @@ class Writer:
         found: list[MemoryStore] = []
         for store in self.stores:
             if looking and store.enabled and not store.attention and store not in asked:
-                store.attention = not await self._runner.run(store.looks_unchanged)
+                store.attention = not await self.runner.run(store.looks_unchanged)
             if store.enabled and (store in asked or store.attention or store.reload) and store.retry_at <= now:
                 found.append(store)
         return found
@@ -220,7 +221,9 @@ class Writer:
 
         The temp file is then written in the same thread hop that locks and reads the file.
         """
-        if not wanted or any(store.attention or store.reload or store.failure or store.read_at == 0 for store in wanted):
+        if not wanted or any(
+            store.attention or store.reload or store.failure or store.read_at == 0 for store in wanted
+        ):
             return None
         group = self._plan({store: store.image for store in wanted}, {}, {})
         for draft in group.drafts.values():
@@ -348,7 +351,9 @@ class Writer:
             self._next_poll = now + POLL_S
             await self._poll(now)
         for store in self.stores:
-            if store.lingering and (store.lingering[0].due + LOOK_SLACK_S <= now or len(store.lingering) > LINGERING_LIMIT):
+            if store.lingering and (
+                store.lingering[0].due + LOOK_SLACK_S <= now or len(store.lingering) > LINGERING_LIMIT
+            ):
                 await self._swapper.second_looks(store, now)
             if store.first_unsynced is not None and now >= self._checkpoint_due(store):
                 await self._checkpoint(store)
@@ -357,7 +362,7 @@ class Writer:
         for store in self.stores:
             if store.enabled and not store.attention and store.broken is None:
                 due = store.failure is not None or now - store.read_at >= FULL_READ_S
-                if due or not await self._runner.run(store.looks_unchanged):
+                if due or not await self.runner.run(store.looks_unchanged):
                     store.attention = True
 
     def _checkpoint_due(self, store: MemoryStore) -> float:
@@ -371,4 +376,3 @@ class Writer:
             store.first_unsynced = None
             store.unsynced = 0
             self.file_fsyncs += await self._swapper.checkpoint(store)
-

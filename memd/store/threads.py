@@ -27,7 +27,11 @@ class Runner(Protocol):
     """Where blocking calls run: an argument everywhere, so that tests run them inline under virtual time."""
 
     async def run(self, fn: Callable[..., T], *args: Any) -> T:
-        """Call ``fn(*args)`` and return its result; raises what it raises."""
+        """Call ``fn(*args)`` and return its result; raises what it raises. Not cancellable."""
+        ...
+
+    async def ask(self, fn: Callable[..., T], *args: Any) -> T:
+        """The same for a call that only looks, and may be abandoned."""
         ...
 
 
@@ -37,6 +41,11 @@ class InlineRunner:
     async def run(self, fn: Callable[..., T], *args: Any) -> T:
         """Call ``fn(*args)`` here, after one checkpoint."""
         await trio.lowlevel.cancel_shielded_checkpoint()
+        return fn(*args)
+
+    async def ask(self, fn: Callable[..., T], *args: Any) -> T:
+        """Call ``fn(*args)`` here, after one checkpoint."""
+        await trio.lowlevel.checkpoint()
         return fn(*args)
 
 
@@ -59,6 +68,27 @@ class ThreadRunner:
 
     async def run(self, fn: Callable[..., T], *args: Any) -> T:
         """Call ``fn(*args)`` in a thread. Not cancellable once queued. Raises what it raises."""
+        result: T = await self._submit(fn, args, _never_abort)
+        return result
+
+    async def ask(self, fn: Callable[..., T], *args: Any) -> T:
+        """The same for a call that only looks: cancelling leaves it to its thread and its answer to nobody."""
+        abandoned = trio.Event()
+
+        def abort(_: Any) -> trio.lowlevel.Abort:
+            abandoned.set()
+            return trio.lowlevel.Abort.SUCCEEDED
+
+        result: T = await self._submit(fn, args, abort, abandoned)
+        return result
+
+    async def _submit(
+        self,
+        fn: Callable[..., T],
+        args: tuple[Any, ...],
+        abort: Callable[[Any], trio.lowlevel.Abort],
+        abandoned: Any = None,
+    ) -> Any:
         if self._closed:
             msg = f"{self!r} is closed"
             raise RuntimeError(msg)
@@ -66,9 +96,8 @@ class ThreadRunner:
         if self._waiting > len(self._threads) and len(self._threads) < self._size:
             self._start()
         task = trio.lowlevel.current_task()
-        self._queue.put((fn, args, trio.lowlevel.current_trio_token(), task))
-        result: T = await trio.lowlevel.wait_task_rescheduled(_never_abort)
-        return result
+        self._queue.put((fn, args, trio.lowlevel.current_trio_token(), task, abandoned))
+        return await trio.lowlevel.wait_task_rescheduled(abort)
 
     def close(self, timeout: float = 0.5) -> None:
         """End the threads; one that is stuck in a call after ``timeout`` seconds is left behind as a daemon."""
@@ -86,16 +115,17 @@ class ThreadRunner:
 
     def _work(self) -> None:
         while (item := self._queue.get()) is not None:
-            fn, args, token, task = item
+            fn, args, token, task, abandoned = item
             result = outcome.capture(fn, *args)
             try:
-                token.run_sync_soon(self._deliver, task, result)
+                token.run_sync_soon(self._deliver, task, result, abandoned)
             except trio.RunFinishedError:
                 return
 
-    def _deliver(self, task: trio.lowlevel.Task, result: outcome.Outcome[Any]) -> None:
+    def _deliver(self, task: trio.lowlevel.Task, result: outcome.Outcome[Any], abandoned: trio.Event | None) -> None:
         self._waiting -= 1
-        trio.lowlevel.reschedule(task, result)
+        if abandoned is None or not abandoned.is_set():
+            trio.lowlevel.reschedule(task, result)
 
 
 def _never_abort(_: Any) -> trio.lowlevel.Abort:
