@@ -73,10 +73,12 @@ def main(options: argparse.Namespace) -> int:
     except (StartupError, StoreError) as error:
         return _refuse(log, error)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
-    connections, original = raise_descriptor_limit(settings.wire.connections)
+    connections = raise_descriptor_limit(settings.wire.connections)
     if connections < settings.wire.connections:
-        log.warning("connections_lowered", wanted=settings.wire.connections, allowed=connections, reason="RLIMIT_NOFILE")
-    daemon = Daemon(settings, env, log, options=options, state=state, connections=connections, descriptors=original)
+        log.warning(
+            "connections_lowered", wanted=settings.wire.connections, allowed=connections, reason="RLIMIT_NOFILE"
+        )
+    daemon = Daemon(settings, env, log, options=options, state=state, connections=connections)
     try:
         status = trio.run(daemon.run)
     except* (StartupError, StoreError) as group:
@@ -98,14 +100,12 @@ class Daemon:
         options: argparse.Namespace,
         state: Path,
         connections: int,
-        descriptors: int,
     ) -> None:
         self.settings = settings
         self.env = env
         self.log = log
         self.options = options
         self.connections = connections
-        self.original_descriptors = descriptors
         self.state = state
         self.clock = Clock()
         self.journal_runner = ThreadRunner("journal")
@@ -188,7 +188,7 @@ class Daemon:
         sessions = SessionRegistry(
             committer, clock=self.clock.now_us, token=os.urandom, keep_days=self.settings.sessions.keep_days
         )
-        records, snapshots, turns = await committer.query(committer.journal.sessions)
+        records, snapshots, _ = await committer.query(committer.journal.sessions)
         sessions.load(records, snapshots)
         table = method_table()
         services = Services(
@@ -295,4 +295,3 @@ def _first(group: BaseExceptionGroup[StartupError | StoreError]) -> StartupError
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error  # type: ignore[return-value]  # the leaves of a group that except* matched
-

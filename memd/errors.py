@@ -251,7 +251,13 @@ class StoreError(WireError):
     """The outside world refused; bytes on disk are as they were unless ``outcome`` says otherwise."""
 
     def __init__(
-        self, message: str, *, path: str | None = None, errno: int | None = None, outcome: str | None = None, **extra: Any
+        self,
+        message: str,
+        *,
+        path: str | None = None,
+        errno: int | None = None,
+        outcome: str | None = None,
+        **extra: Any,
     ) -> None:
         super().__init__(message, outcome=outcome, path=path, errno=errno, **extra)
         self.path = path

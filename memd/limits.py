@@ -14,12 +14,8 @@ PER_STORE = 600
 """Displaced files kept open for a second look, and the files of one commit."""
 
 
-def raise_descriptor_limit(wanted: int) -> tuple[int, int]:
-    """Raise the soft limit to the hard one.
-
-    Returns:
-        How many connections fit (at most ``wanted``), and the original soft limit, which children get back.
-    """
+def raise_descriptor_limit(wanted: int) -> int:
+    """Raise the soft limit to the hard one; returns how many connections fit, at most ``wanted``."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     limit = hard
     if hard in (resource.RLIM_INFINITY, -1):
@@ -29,4 +25,4 @@ def raise_descriptor_limit(wanted: int) -> tuple[int, int]:
     except (OSError, ValueError):  # macOS refuses more than its own maximum
         limit = soft
     room = max(1, limit - RESERVED - PER_STORE)
-    return min(wanted, room), soft
+    return min(wanted, room)

@@ -119,9 +119,10 @@ class Operation:
         try:
             settings = config.load(daemon.options.config, daemon.env)
         except SettingsError as error:
-            daemon.log.error("reload_refused", reason=str(error))
+            daemon.log.error("reload_refused", reason=str(error))  # noqa: TRY400 - the reason says it all, no traceback
             self._notices["settings"] = Notice("settings_refused", f"the old settings are kept: {error}")
-            raise InvalidParams(f"the old settings are kept: {error}") from error
+            msg = f"the old settings are kept: {error}"
+            raise InvalidParams(msg) from error
         finally:
             daemon.notifier.ready()
         self._notices.pop("settings", None)
@@ -154,9 +155,11 @@ class Operation:
         """
         problem = config.profile_name_problem(name)
         if problem is not None:
-            raise InvalidParams(f"name: {problem}", field="name")
+            msg = f"name: {problem}"
+            raise InvalidParams(msg, field="name")
         if directory is not None and not os.path.isabs(directory):
-            raise InvalidParams(f"dir: an absolute path expected, got {directory!r}", field="dir")
+            msg = f"dir: an absolute path expected, got {directory!r}"
+            raise InvalidParams(msg, field="dir")
         where = directory or config.profile_dir(self._daemon.env, name)
         await self._open_created(name, where)
         problem_now = self._profiles.problems.pop(name, None)
@@ -279,7 +282,11 @@ class Operation:
     async def _open_created(self, name: str, where: str) -> None:
         base = config.ProfileSettings(name=name, dir=where)
         general = self._daemon.settings
-        shared = {field: getattr(general, field) for field in config.ProfileSettings.__struct_fields__ if hasattr(general, field)}
+        shared = {
+            field: getattr(general, field)
+            for field in config.ProfileSettings.__struct_fields__
+            if hasattr(general, field)
+        }
         await self._profiles.open(msgspec.structs.replace(base, **shared))
         self._attach(name)
 

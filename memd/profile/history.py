@@ -23,7 +23,6 @@ from memd.store.queries import RevisionFilter
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from memd.profile.entries import Entry
     from memd.profile.memory_store import MemoryStore
     from memd.profile.values import Target
     from memd.store.committer import Committer
@@ -151,11 +150,13 @@ class History:
             value for value in (selector.revision, selector.session, selector.job, selector.last) if value is not None
         ]
         if len(given) != 1:
-            raise InvalidParams("name exactly one of revision, job, session or last", field="revision")
+            msg = "name exactly one of revision, job, session or last"
+            raise InvalidParams(msg, field="revision")
         if selector.revision is not None:
             return await self._select_revision(selector.revision, redo=redo)
         if selector.last is not None and selector.last < 1:
-            raise InvalidParams("last: a positive number of changes", field="last")
+            msg = "last: a positive number of changes"
+            raise InvalidParams(msg, field="last")
         wanted = RevisionFilter(
             stores=tuple(self._stores),
             session=selector.session,

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from memd.errors import StoreDisabled, StoreError, StoreUnreadable
-from memd.profile.adoption import Unsettled
 from memd.profile.entries import Document, parse
 from memd.profile.foreign import is_foreign
 from memd.profile.values import Limits, Notice, StoreCondition, StoreState, Target, usage_of
@@ -25,6 +24,7 @@ from memd.store.records import EntryRecord, RenderingRecord
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from memd.profile.adoption import Unsettled
     from memd.profile.entries import Entry
 
 RETRY_S = 0.05
@@ -194,17 +194,21 @@ class MemoryStore:
 
     def _check_place(self) -> None:
         if identity(self.place.directory) != (self.place.device, self.place.inode):
-            raise StoreUnreadable(
+            msg = (
                 f"the directory {self.place.directory} is not the one memd started with (missing, replaced or mounted "
-                "over): bring it back, or restart memd to take the new one",
+                "over): bring it back, or restart memd to take the new one"
+            )
+            raise StoreUnreadable(
+                msg,
                 path=self.place.path,
             )
         found = locate(
             self.place.configured.rpartition("/")[0], self.place.configured.rpartition("/")[2], roots=self.roots
         )
         if found.path != self.place.path:
+            msg = f"{self.place.configured} now leads to {found.path}, not to {self.place.path}: restart memd to follow it"
             raise StoreUnreadable(
-                f"{self.place.configured} now leads to {found.path}, not to {self.place.path}: restart memd to follow it",
+                msg,
                 path=self.place.configured,
             )
 
@@ -217,9 +221,8 @@ class MemoryStore:
             StoreDisabled, StoreError: With ``outcome`` "none".
         """
         if not self.enabled:
-            raise StoreDisabled(
-                f"the {self.target} store is switched off ([stores] {self.target} = false)", outcome="none"
-            )
+            msg = f"the {self.target} store is switched off ([stores] {self.target} = false)"
+            raise StoreDisabled(msg, outcome="none")
         if self.broken is not None:
             raise self.broken
 

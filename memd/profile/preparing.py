@@ -137,8 +137,9 @@ class Preparer:
             store.image = image
             return True
         if conflict_markers(found.decode("utf-8", "surrogateescape")):
+            msg = f"{store.place.path} has Git conflict markers in it: resolve them; until then the last good state is served"
             raise StoreUnreadable(
-                f"{store.place.path} has Git conflict markers in it: resolve them; until then the last good state is served",
+                msg,
                 path=store.place.path,
             )
         if self.starting or not would_drop(store.document, image.data):
@@ -156,7 +157,7 @@ class Preparer:
         return False
 
 
-def _prepare_in_thread(store: MemoryStore, check_place: bool, draft: Draft | None) -> Prepared:  # noqa: FBT001 - crosses a thread positionally
+def _prepare_in_thread(store: MemoryStore, check_place: bool, draft: Draft | None) -> Prepared:
     """Lock, read, compare, and write what was planned on the file as we left it. Blocks."""
     image = store.prepare(check_place=check_place)
     if draft is None or image.in_place or (image.data or b"") != (store.data or b""):

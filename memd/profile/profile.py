@@ -307,8 +307,9 @@ def _exported(data: Mapping[str, Any], target: Target) -> tuple[Entry, ...]:
     for position, item in enumerate(entries):
         text = item.get("text") if isinstance(item, dict) else item
         if not isinstance(text, str):
+            msg = f"data.entries.{target}[{position}]: a map with a text expected, as profile.export gives it"
             raise InvalidParams(
-                f"data.entries.{target}[{position}]: a map with a text expected, as profile.export gives it",
+                msg,
                 field="data",
             )
         found.append(_entry_of(text, item if isinstance(item, dict) else {}))

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
-import trio
 
 from memd.errors import OwnedElsewhere, ProfileOwned, StoreError, StoreUnreadable
 from memd.profile.events import EventStream
@@ -27,6 +26,8 @@ from memd.store.place import Place, identity, locate, make_directory
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    import trio
 
     from memd.config import ProfileSettings
     from memd.store.clock import Clock
@@ -174,7 +175,8 @@ class Profiles:
             target: locate(settings.dir, FILE_NAMES[target], roots=self._roots) for target in TARGETS
         }
         if places["memory"].path == places["user"].path:
-            raise StoreUnreadable(f"both stores of {settings.name} are {places['user'].path}", path=places["user"].path)
+            msg = f"both stores of {settings.name} are {places['user'].path}"
+            raise StoreUnreadable(msg, path=places["user"].path)
         for target, place in places.items():
             self._claim(place)
             self._require_equal_limits(settings, target, place)
@@ -191,8 +193,9 @@ class Profiles:
     def _require_equal_limits(self, settings: ProfileSettings, target: Target, place: Place) -> None:
         shared = self._stores.get((place.device, place.inode, place.name))
         if shared is not None and shared.limits != _limits(settings, target):
+            msg = f"{place.path} also belongs to profile {shared.profiles[0]}, with another limit: give both the same [limits]"
             raise StoreUnreadable(
-                f"{place.path} also belongs to profile {shared.profiles[0]}, with another limit: give both the same [limits]",
+                msg,
                 path=place.path,
             )
 
@@ -200,9 +203,12 @@ class Profiles:
         shared = [self._stores.get((place.device, place.inode, place.name)) for place in places.values()]
         writers = {self._writers[store] for store in shared if store is not None}
         if len(writers) > 1:
-            raise StoreUnreadable(
+            msg = (
                 f"{places['memory'].path} and {places['user'].path} belong to two other profiles: a change to both could not "
-                "be made as one",
+                "be made as one"
+            )
+            raise StoreUnreadable(
+                msg,
                 path=places["memory"].path,
             )
 

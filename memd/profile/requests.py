@@ -18,12 +18,12 @@ from msgspec.structs import replace
 from memd.deferred import Ticket
 from memd.errors import Conflict
 from memd.profile.values import Change, Committed, TargetChange, Undone
-from memd.store.records import RequestRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from memd.profile.entries import Entry
+    from memd.store.records import RequestRecord
 
 KEEP_US = 86_400_000_000
 KEEP_COUNT = 100_000
@@ -126,8 +126,9 @@ def _plain(text: str | None) -> str | None:
 
 def _check(request_id: str, known: bytes, fingerprint: bytes) -> None:
     if known != fingerprint:
+        msg = f"request_id {request_id!r} was used for another call: take a new one for each call"
         raise Conflict(
-            f"request_id {request_id!r} was used for another call: take a new one for each call",
+            msg,
             reason="request_id_reused",
             current="",
         )

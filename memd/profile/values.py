@@ -6,12 +6,12 @@ What must not be here: wire types (``protocol/types.py``), stored records (``sto
 
 from __future__ import annotations
 
-from collections.abc import Mapping  # noqa: TC003 - msgspec reads the annotations of remembered answers
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from msgspec import Struct, field
 
-from memd.profile.entries import Document, Entry  # noqa: TC001 - as above
+from memd.profile.entries import Document, Entry
 
 Target = Literal["memory", "user"]
 Action = Literal["add", "replace", "edit", "remove"]

@@ -271,8 +271,9 @@ def require_revision(draft: Draft, if_revision: int | None) -> None:
         Conflict: With the store's counted text as ``current``.
     """
     if if_revision is not None and if_revision != draft.revision:
+        msg = f"the {draft.target} store is at revision {draft.revision}, not {if_revision}: read it and decide again"
         raise Conflict(
-            f"the {draft.target} store is at revision {draft.revision}, not {if_revision}: read it and decide again",
+            msg,
             reason="if_revision",
             current=shown(draft.document),
         )

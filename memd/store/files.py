@@ -19,7 +19,7 @@ import msgspec
 
 from memd.errors import IoFailure, ReadOnly, StoreUnreadable, from_oserror
 from memd.store import exchange
-from memd.store.place import Place, fsync_directory  # noqa: TC001 - Place is a struct field type at run time
+from memd.store.place import Place, fsync_directory
 
 READ_LIMIT = 1024 * 1024
 """Largest memory file that is read, in bytes; a larger one is left untouched (limits count a few thousand)."""
@@ -87,7 +87,8 @@ class Files:
             descriptor = os.open(place.path, _READ_FLAGS)
         except FileNotFoundError:
             if not os.path.isdir(place.directory):
-                raise StoreUnreadable(f"the directory {place.directory} is missing", path=place.path) from None
+                msg = f"the directory {place.directory} is missing"
+                raise StoreUnreadable(msg, path=place.path) from None
             return Image(None)
         except OSError as error:
             raise _unreadable(error, place.path) from error
@@ -187,7 +188,8 @@ class Files:
                     os.close(descriptor)
             fsync_directory(place.directory)
         except OSError as error:
-            raise IoFailure(f"fsync {place.path}: {error.strerror}", path=place.path, errno=error.errno) from error
+            msg = f"fsync {place.path}: {error.strerror}"
+            raise IoFailure(msg, path=place.path, errno=error.errno) from error
 
     def leftovers(self, place: Place) -> list[tuple[str, bytes | None]]:
         """Temp files a crash left beside the target, with their bytes (None: unreadable)."""
@@ -215,11 +217,15 @@ class Files:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             kind = "a directory" if stat.S_ISDIR(status.st_mode) else "not a regular file"
-            raise StoreUnreadable(f"{place.path} is {kind}", path=place.path)
+            msg = f"{place.path} is {kind}"
+            raise StoreUnreadable(msg, path=place.path)
         if status.st_size > READ_LIMIT:
-            raise StoreUnreadable(
+            msg = (
                 f"{place.path} has {status.st_size:,} bytes, more than the {READ_LIMIT:,} that are read: "
-                "it is left untouched",
+                "it is left untouched"
+            )
+            raise StoreUnreadable(
+                msg,
                 path=place.path,
             )
         return Image(
@@ -248,8 +254,9 @@ class Files:
         try:
             os.fchown(descriptor, like.uid, like.gid)
         except OSError as error:
+            msg = f"{place.path} belongs to uid {like.uid}, gid {like.gid}, which memd cannot keep when writing it"
             raise ReadOnly(
-                f"{place.path} belongs to uid {like.uid}, gid {like.gid}, which memd cannot keep when writing it",
+                msg,
                 path=place.path,
                 errno=error.errno,
             ) from error
@@ -321,4 +328,3 @@ def _copy_attributes(source: str, descriptor: int) -> None:
     for name in names:
         with contextlib.suppress(OSError):  # security.* may belong to the kernel; user.* and ACLs are copied
             os.setxattr(descriptor, name, os.getxattr(source, name, follow_symlinks=False))
-

@@ -105,7 +105,7 @@ class Journal:
         try:
             self._open_checked()
         except sqlite3.OperationalError as error:
-            raise self._failure("open", error) from error
+            raise self._failure(error, step="open") from error
         except sqlite3.DatabaseError:
             damaged = self._set_aside()
             fresh = True
@@ -114,7 +114,10 @@ class Journal:
         self._group = int(meta.get("group", 0))
         self._write_meta({"clean": 0, "boot": self._boot_id, "group": self._group})
         return Opened(
-            fresh=fresh, damaged=damaged, clean=bool(meta.get("clean")), same_boot=meta.get("boot") == self._boot_id != ""
+            fresh=fresh,
+            damaged=damaged,
+            clean=bool(meta.get("clean")),
+            same_boot=meta.get("boot") == self._boot_id != "",
         )
 
     def begin_numbers(self, next_seq: int) -> None:
@@ -161,7 +164,7 @@ class Journal:
             connection.execute("COMMIT")
         except sqlite3.Error as error:
             if not self._committed_after_all(error):
-                raise self._failure("commit to", error, outcome="none") from error
+                raise self._failure(error, step="commit to", outcome="none") from error
         self._group += 1
         self._groups += 1
         self._fsyncs += 1
@@ -257,7 +260,10 @@ class Journal:
         rows = self.connection.execute("SELECT id, profile, key, snapshot, seen_us, body FROM session WHERE closed=0")
         names = ("id", "profile", "key", "snapshot", "seen_us", "body")
         found = [SessionRecord(**dict(zip(names, row, strict=True))) for row in rows]
-        snapshots = {row[0]: SnapshotRecord(id=row[0], body=row[1]) for row in self.connection.execute("SELECT id, body FROM snapshot")}
+        snapshots = {
+            row[0]: SnapshotRecord(id=row[0], body=row[1])
+            for row in self.connection.execute("SELECT id, body FROM snapshot")
+        }
         turns = self.connection.execute("SELECT session, turn, user, us FROM turn WHERE status='open'")
         opened = [TurnRecord(session=s, turn=t, user=bool(u), status="open", us=us) for s, t, u, us in turns]
         return found, snapshots, opened
@@ -304,21 +310,23 @@ class Journal:
         except sqlite3.Error:
             self._drop_connection()
             self.reopen()
-        raise self._failure("write to", error, outcome="none") from error
+        raise self._failure(error, step="write to", outcome="none") from error
 
     def _committed_after_all(self, error: sqlite3.Error) -> bool:
         """Reopen and look whether the group is in. Raises with outcome "unknown" if that cannot be told."""
         wanted = self._group + 1
         self._drop_connection()
         if not self.reopen():
-            raise self._failure("reopen", error, outcome="unknown") from error
+            raise self._failure(error, step="reopen", outcome="unknown") from error
         row = self.connection.execute("SELECT value FROM meta WHERE key='group'").fetchone()
         return row is not None and int(row[0]) == wanted
 
-    def _failure(self, step: str, error: sqlite3.Error, *, outcome: str | None = None) -> NoSpace | IoFailure:
+    def _failure(self, error: sqlite3.Error, *, step: str, outcome: str | None = None) -> NoSpace | IoFailure:
         name = getattr(error, "sqlite_errorname", "")
         kind = NoSpace if name == "SQLITE_FULL" else IoFailure
-        return kind(f"{step} the journal {self.path}: {error} ({name or 'SQLite'})", path=str(self.path), outcome=outcome)
+        return kind(
+            f"{step} the journal {self.path}: {error} ({name or 'SQLite'})", path=str(self.path), outcome=outcome
+        )
 
     def _set_aside(self) -> str:
         """Move a damaged journal and its WAL out of the way; nothing of it is deleted."""

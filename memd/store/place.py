@@ -84,7 +84,8 @@ def locate(directory: str, name: str, *, roots: tuple[str, ...] = (), uid: int |
         message = f"the directory of {configured} cannot be used: {error.strerror}"
         raise StoreUnreadable(message, path=configured, errno=error.errno) from error
     if not stat.S_ISDIR(status.st_mode):
-        raise StoreUnreadable(f"{parent} is not a directory", path=parent)
+        msg = f"{parent} is not a directory"
+        raise StoreUnreadable(msg, path=parent)
     return Place(configured, parent, final, status.st_dev, status.st_ino)
 
 
@@ -114,30 +115,34 @@ def _follow(path: str, roots: tuple[str, ...], uid: int) -> str:
         if not stat.S_ISLNK(status.st_mode):
             return path
         path = _judge_link(path, status.st_uid, (origin, *roots), uid)
-    raise StoreUnreadable(f"{path}: too many links", path=path)
+    msg = f"{path}: too many links"
+    raise StoreUnreadable(msg, path=path)
 
 
 def _judge_link(path: str, owner: int, roots: tuple[str, ...], uid: int) -> str:
     """The target of a link that may be followed."""
     target = os.path.normpath(os.path.join(os.path.dirname(path), os.readlink(path)))
     if owner != uid:
-        raise StoreUnreadable(
-            f"{path} is a link that belongs to uid {owner}, not to us: it is not followed", path=path
-        )
+        msg = f"{path} is a link that belongs to uid {owner}, not to us: it is not followed"
+        raise StoreUnreadable(msg, path=path)
     parent = os.path.realpath(os.path.dirname(target))
     if not os.path.isdir(parent):
-        raise StoreUnreadable(f"{path} is a link to {target}, whose directory does not exist", path=path)
+        msg = f"{path} is a link to {target}, whose directory does not exist"
+        raise StoreUnreadable(msg, path=path)
     target = os.path.join(parent, os.path.basename(target))
     allowed = [os.path.realpath(root) for root in (*roots, os.path.expanduser("~"))]
     if not any(parent == root or parent.startswith(root.rstrip("/") + "/") for root in allowed):
+        msg = f"{path} leads to {target}, outside its directory and your home: allow it with [daemon] symlink_roots"
         raise StoreUnreadable(
-            f"{path} leads to {target}, outside its directory and your home: allow it with [daemon] symlink_roots",
+            msg,
             path=path,
         )
     try:
         status = os.lstat(target)
     except FileNotFoundError:
-        raise StoreUnreadable(f"{path} is a link to {target}, which does not exist", path=path) from None
+        msg = f"{path} is a link to {target}, which does not exist"
+        raise StoreUnreadable(msg, path=path) from None
     if status.st_uid != uid:
-        raise StoreUnreadable(f"{path} leads to {target}, which belongs to uid {status.st_uid}", path=path)
+        msg = f"{path} leads to {target}, which belongs to uid {status.st_uid}"
+        raise StoreUnreadable(msg, path=path)
     return target

@@ -107,13 +107,12 @@ def newest_of(journal: Journal, store: int, number: int) -> int:
     return row[0] or 0
 
 
-def events_since(
-    journal: Journal, profile: str, seq: int, upto: int, limit: int
-) -> tuple[list[EventRecord], bool]:
+def events_since(journal: Journal, profile: str, seq: int, upto: int, limit: int) -> tuple[list[EventRecord], bool]:
     """Events of a profile in ``(seq, upto]``, oldest first, and whether some that should be there are not."""
     run = journal.connection.execute
     rows = run(
-        "SELECT body FROM event WHERE profile=? AND seq>? AND seq<=? ORDER BY seq LIMIT ?", (profile, seq, upto, limit + 1)
+        "SELECT body FROM event WHERE profile=? AND seq>? AND seq<=? ORDER BY seq LIMIT ?",
+        (profile, seq, upto, limit + 1),
     ).fetchall()
     marks = dict(run("SELECT key, value FROM meta WHERE key IN ('first_seq', 'pruned_seq')").fetchall())
     # 0 asks for everything there is; any other number below the first belongs to another journal.

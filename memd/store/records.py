@@ -163,8 +163,10 @@ class Part(msgspec.Struct, kw_only=True):
     @property
     def weight(self) -> int:
         """Approximate size in bytes, for the bound of a group."""
-        return sum(len(item.data) for item in self.renderings) + sum(len(item.data) for item in self.preimages) + 300 * (
-            len(self.revisions) + len(self.events) + len(self.requests)
+        return (
+            sum(len(item.data) for item in self.renderings)
+            + sum(len(item.data) for item in self.preimages)
+            + 300 * (len(self.revisions) + len(self.events) + len(self.requests))
         )
 
     @property

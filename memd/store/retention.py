@@ -75,7 +75,9 @@ def _prune_events(journal: Journal, now_us: int, policy: Policy) -> int:
     upto = min(max(upto, old), newest - 1)
     if upto <= 0:
         return 0
-    gone = run("SELECT max(seq) FROM (SELECT seq FROM event WHERE seq<=? ORDER BY seq LIMIT ?)", (upto, BATCH)).fetchone()[0]
+    gone = run(
+        "SELECT max(seq) FROM (SELECT seq FROM event WHERE seq<=? ORDER BY seq LIMIT ?)", (upto, BATCH)
+    ).fetchone()[0]
     if gone is None:
         return 0
     run("INSERT OR REPLACE INTO meta VALUES ('pruned_seq', ?)", (gone,))
@@ -96,13 +98,15 @@ def _prune_revisions(journal: Journal, store: int, checkpoint: int, policy: Poli
     """Oldest first, never past the first revision that has to stay."""
     run = journal.connection.execute
     kept = run(
-        "SELECT revision FROM rendering WHERE store=? ORDER BY revision DESC LIMIT 1 OFFSET ?", (store, KEEP_RENDERINGS - 1)
+        "SELECT revision FROM rendering WHERE store=? ORDER BY revision DESC LIMIT 1 OFFSET ?",
+        (store, KEEP_RENDERINGS - 1),
     ).fetchone()
     if kept is None or not checkpoint:
         return 0  # fewer than the renderings that always stay, or nothing of the file is known to be on disk
     bound = min(kept[0], checkpoint)
     limit = run(
-        "SELECT revision FROM revision WHERE store=? ORDER BY revision DESC LIMIT 1 OFFSET ?", (store, policy.keep_revisions - 1)
+        "SELECT revision FROM revision WHERE store=? ORDER BY revision DESC LIMIT 1 OFFSET ?",
+        (store, policy.keep_revisions - 1),
     ).fetchone()
     too_many = limit[0] if limit else 0
     old_us = now_us - policy.keep_days * DAY_US
@@ -115,7 +119,9 @@ def _prune_revisions(journal: Journal, store: int, checkpoint: int, policy: Poli
     ).fetchall()
     if rows:
         journal.connection.executemany("DELETE FROM revision WHERE revision=?", rows)
-        journal.connection.executemany("DELETE FROM rendering WHERE store=? AND revision=?", [(store, row[0]) for row in rows])
+        journal.connection.executemany(
+            "DELETE FROM rendering WHERE store=? AND revision=?", [(store, row[0]) for row in rows]
+        )
     return len(rows)
 
 
