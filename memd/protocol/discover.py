@@ -27,7 +27,7 @@ class Row(Protocol):
         """As clients call it."""
 
     @property
-    def params(self) -> type[Any]:
+    def params(self) -> Any:
         """The struct of its parameters."""
 
     @property

@@ -48,6 +48,11 @@ def test_a_plain_map() -> None:
     assert {"type": "object"} == schema(dict[str, Any])
 
 
+def test_a_schema_is_made_once() -> None:
+    """Describing everything anew would hold up the event loop."""
+    assert schema(results.ReadResult) is schema(results.ReadResult)
+
+
 def test_errors_and_topics_are_complete() -> None:
     found = discovery(ROWS)
     assert [(error.wire_name, error.code) for error in wire_errors()] == [
