@@ -56,8 +56,8 @@ def commands_of(parser: argparse.ArgumentParser, words: tuple[str, ...], text: s
     for action in parser._actions:  # noqa: SLF001 - argparse has no other way to ask what there is
         if action.option_strings:
             options.append(_option(action))
-        elif isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
-            helps = {choice.dest: choice.help or "" for choice in action._choices_actions}  # noqa: SLF001
+        elif isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - as above
+            helps = {choice.dest: choice.help or "" for choice in action._choices_actions}  # noqa: SLF001 - as above
             choices += [(name, helps.get(name, "")) for name in action.choices]
             below += [(sub, (*words, name), helps.get(name, "")) for name, sub in action.choices.items()]
         else:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def socket(shell: Shell, options: Namespace) -> int:
     """``memd socket``: print the path of a socket that answers, after starting the daemon if asked to."""
-    from memd.cli.problems import tell  # noqa: PLC0415
+    from memd.cli.problems import tell  # noqa: PLC0415 - only when it did not start
     from memd.cli.starting import find, find_or_start  # noqa: PLC0415 - subprocess is slow to import
 
     try:
@@ -32,7 +32,7 @@ def socket(shell: Shell, options: Namespace) -> int:
         tell(shell, error)
         return UNAVAILABLE
     if path is None:
-        from memd_client.places import agent_sockets  # noqa: PLC0415
+        from memd_client.places import agent_sockets  # noqa: PLC0415 - only where it is asked for
 
         path = agent_sockets(shell.env, options.socket)[0]
         status = UNAVAILABLE

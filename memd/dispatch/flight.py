@@ -20,12 +20,16 @@ BUCKET_S = 0.05
 MAX_BYTES = 64 * 1024 * 1024
 """Requests in flight over all connections; past it no more is read, which is the backpressure on senders."""
 
+MAX_COUNT = 4096
+"""The same as a number of requests: the writers' queues together, a few seconds' work."""
+
 
 class Flight:
     """Everything under way. All methods are plain calls but the two waits."""
 
-    def __init__(self, *, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(self, *, max_bytes: int = MAX_BYTES, max_count: int = MAX_COUNT) -> None:
         self._max_bytes = max_bytes
+        self._max_count = max_count
         self._buckets: dict[int, dict[Call, None]] = {}
         self._bytes = 0
         self._count = 0
@@ -44,7 +48,7 @@ class Flight:
     @property
     def congested(self) -> bool:
         """True while senders should wait."""
-        return self._bytes > self._max_bytes
+        return self._bytes > self._max_bytes or self._count > self._max_count
 
     def add(self, call: Call) -> None:
         """A call is under way; its ``deadline`` and ``size`` are set."""

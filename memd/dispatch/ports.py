@@ -130,6 +130,7 @@ class Profile(Protocol):
         redo: bool = False,
         request_id: str | None = None,
         fingerprint: bytes = b"",
+        if_revision: int | None = None,
     ) -> Undone:
         """Undo or redo."""
 

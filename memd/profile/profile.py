@@ -139,11 +139,13 @@ class Profile:
         redo: bool = False,
         request_id: str | None = None,
         fingerprint: bytes = b"",
+        if_revision: int | None = None,
     ) -> Undone:
         """Take back changes, or take back undos.
 
         Raises:
             NoSuchRevision: The revision is unknown, or there is nothing to undo or redo.
+            InvalidParams: ``if_revision`` with changes of both stores: it names the head of one.
             WireError: As for any change; nothing was done.
         """
         repeated = self._repeat(request_id, fingerprint)
@@ -159,7 +161,7 @@ class Profile:
             changes = tuple(change_from(change) for change in record.changes)
             by_store.setdefault(store, []).append((record.revision, changes))
         originals = await self._history.originals(records) if redo else {}
-        plan = Invert("redo" if redo else "undo", caller, by_store, originals)
+        plan = Invert("redo" if redo else "undo", caller, by_store, originals, if_revision)
         return await self._queue(plan, caller, request_id, fingerprint).wait()  # type: ignore[no-any-return]  # Undone
 
     async def restore(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec.structs import replace
 
 from memd.deferred import Ticket
-from memd.errors import Conflict, WireError
+from memd.errors import Conflict, InvalidParams, WireError
 from memd.profile.content import accept
 from memd.profile.edits import apply_batch, apply_operation, check_limits
 from memd.profile.entries import Document
@@ -167,6 +167,7 @@ class Invert:
     caller: Caller
     undone: Mapping[MemoryStore, Sequence[tuple[int, tuple[Change, ...]]]]
     originals: Mapping[int, int | None] = field(default_factory=dict)
+    if_revision: int | None = None
 
     @property
     def stores(self) -> tuple[MemoryStore, ...]:
@@ -184,6 +185,7 @@ class Invert:
         Raises:
             OverLimit: A store would grow over its limit.
         """
+        self._require_revision(drafts)
         inverses = {}
         conflicts: list[tuple[str, str]] = []
         for store, revisions in self.undone.items():
@@ -209,6 +211,15 @@ class Invert:
             drafts[next(iter(inverses))].part.undone.extend(self.originals.items())
         usage = {store.target: drafts[store].usage for store in self.undone}
         return Undone(tuple(numbers), tuple(changes), (), usage)
+
+    def _require_revision(self, drafts: Drafts) -> None:
+        if self.if_revision is None:
+            return
+        if len(self.undone) > 1:
+            msg = "if_revision: these changes concern both stores; undo them by revision, one store at a time"
+            raise InvalidParams(msg, field="if_revision")
+        for store in self.undone:
+            require_revision(drafts[store], self.if_revision)
 
 
 @dataclass(frozen=True, eq=False)

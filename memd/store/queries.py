@@ -125,7 +125,7 @@ def refusals_of(journal: Journal, profile: str, digest: bytes, limit: int) -> li
     """Refused writes of exactly this text (by SHA-256), newest first."""
     names = ("us", "profile", "target", "name", "text_hash", "reason", "session", "turn")
     rows = journal.connection.execute(
-        f"SELECT {', '.join(names)} FROM refusal WHERE profile=? AND text_hash=? ORDER BY id DESC LIMIT ?",  # noqa: S608
+        f"SELECT {', '.join(names)} FROM refusal WHERE profile=? AND text_hash=? ORDER BY id DESC LIMIT ?",  # noqa: S608 - names are ours
         (profile, digest, limit),
     )
     return [RefusalRecord(**dict(zip(names, row, strict=True))) for row in rows]

@@ -167,9 +167,9 @@ class DaemonProcess:
                     return
             if self.process.poll() is not None:
                 status, self.process = self.process.returncode, None
-                raise AssertionError(f"memd serve ended with {status}: {self.log()[-2000:]}")  # noqa: EM102
+                raise AssertionError(f"memd serve ended with {status}: {self.log()[-2000:]}")  # noqa: EM102 - read in a test report, not caught
         self.kill()
-        raise AssertionError(f"memd serve was not ready in {PATIENCE_S} s: {self.log()[-2000:]}")  # noqa: EM102
+        raise AssertionError(f"memd serve was not ready in {PATIENCE_S} s: {self.log()[-2000:]}")  # noqa: EM102 - read in a test report, not caught
 
 
 def _import_path() -> str:

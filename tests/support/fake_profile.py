@@ -167,6 +167,7 @@ class MemoryProfile:
         redo: bool = False,
         request_id: str | None = None,
         fingerprint: bytes = b"",
+        if_revision: int | None = None,
     ) -> Undone:
         self.entered.append("redo" if redo else "undo")
         if self.conflicts:

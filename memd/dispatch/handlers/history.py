@@ -76,14 +76,16 @@ async def restore(context: Context, params: p.HistoryRestore) -> results.UndoRes
 
 async def _undo(context: Context, params: p.SelectorParams, *, redo: bool) -> results.UndoResult:
     selector, mark = _selector(params), fingerprint("history.redo" if redo else "history.undo", params)
-    if params.if_revision is not None:
-        msg = "if_revision: an undo may concern both stores, so it takes none; it conflicts by entry"
-        raise InvalidParams(msg, field="if_revision")
     if selector.session is not None:  # it says which changes, and may be closed long since
         params = msgspec.structs.replace(params, session=None, turn=None)
     writing = context.writing(params)
     undone = await context.profile.undo(
-        selector, writing.caller, redo=redo, request_id=params.request_id, fingerprint=mark
+        selector,
+        writing.caller,
+        redo=redo,
+        request_id=params.request_id,
+        fingerprint=mark,
+        if_revision=params.if_revision,
     )
     return translate.undo_result(undone)
 

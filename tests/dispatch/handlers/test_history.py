@@ -93,11 +93,10 @@ async def test_an_undo_that_conflicts_is_a_result(written: Client, world: World)
         ({}, "revision"),
         ({"revision": 1, "last": 1}, "last"),
         ({"last": 0}, "last"),
-        ({"last": 1, "if_revision": 3}, "if_revision"),
     ],
 )
 async def test_selectors_that_cannot_be(written: Client, params: dict[str, int], field: str) -> None:
-    """Exactly one, and no head to compare with."""
+    """Exactly one of them says which changes are meant."""
     error = await refused(written, "invalid_params", "history.undo", **params)
     assert (field, "none") == (error["data"]["field"], error["data"]["outcome"])
 
