@@ -90,7 +90,7 @@ def answered(sock: socket.socket, unpacker: msgpack.Unpacker) -> bool:
 
 
 def round_trips(sock: socket.socket, request: bytes, size: int, count: int) -> list[int]:
-    """Latencies of ``count`` requests, one after the other, whose replies have ``size`` bytes each."""
+    """Nanoseconds of each of ``count`` requests, one after the other, whose replies have ``size`` bytes each."""
     latencies = []
     buffer = bytearray(size)
     for _ in range(count):
@@ -99,7 +99,7 @@ def round_trips(sock: socket.socket, request: bytes, size: int, count: int) -> l
         received = 0
         while received < size:
             received += sock.recv_into(memoryview(buffer)[received:])
-        latencies.append((time.perf_counter_ns() - start) // 1000)
+        latencies.append(time.perf_counter_ns() - start)
     return latencies
 
 

@@ -12,7 +12,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 HERE = Path(__file__).parent
-BLOCK = 500  # round trips of one side before it is the other's turn
+BLOCK = (
+    20  # round trips of one side before it is the other's turn: of 5, 20, 100 and 500 the one whose ratio repeats best
+)
 
 
 @dataclass(frozen=True)
@@ -50,10 +52,11 @@ class Round:
 
 @dataclass(frozen=True)
 class RoundTrip:
-    """A block of snapshot reads against a block of echoes of the same bytes."""
+    """A block of snapshot reads against a block of echoes of the same bytes; ``start`` counts the pairs of servers."""
 
-    echo_p50_us: int
-    memd_p50_us: int
+    start: int
+    echo_p50_us: float
+    memd_p50_us: float
 
 
 def side(latencies: list[int], seconds: float) -> Side:
@@ -78,9 +81,14 @@ def writes(clients: int, seconds: float, env: Mapping[str, str]) -> Round:
     return Round(clients, baseline, side(latencies, seconds), fsyncs)
 
 
-def snapshot_reads(blocks: int) -> Iterator[RoundTrip]:
-    """Blocks of ``session.snapshot`` round trips between blocks of echoes, on one connection each."""
-    with DaemonProcess() as daemon:
+def snapshot_reads(start: int, blocks: int) -> Iterator[RoundTrip]:
+    """Blocks of ``session.snapshot`` round trips between blocks of echoes, on one connection each.
+
+    Client and both servers share one processor where that can be arranged. Left to the scheduler, either server is now on
+    the client's core and now on another, which alone changes a round trip from 25 to 100 us: ratios of the same code came
+    out anywhere from 0.6 to 4.9.
+    """
+    with DaemonProcess() as daemon, _one_processor():
         daemon.memory.write_text(first_text())
         daemon.start()
         with daemon.connect() as reader:
@@ -94,10 +102,24 @@ def snapshot_reads(blocks: int) -> Iterator[RoundTrip]:
                 assert echo.stdout.readline() == b"ready\n"
                 with Peer(path) as floor:
                     for _ in range(blocks):
-                        bare = statistics.median_low(round_trips(floor.socket, request, size, BLOCK))
-                        ours = statistics.median_low(round_trips(reader.socket, request, size, BLOCK))
-                        yield RoundTrip(bare, ours)
+                        bare = statistics.median(round_trips(floor.socket, request, size, BLOCK)) / 1000
+                        ours = statistics.median(round_trips(reader.socket, request, size, BLOCK)) / 1000
+                        yield RoundTrip(start, bare, ours)
                 echo.kill()
+
+
+@contextmanager
+def _one_processor() -> Iterator[None]:
+    """Keep this process, and those that it starts meanwhile, on one processor; macOS has no such call."""
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(before)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 def slow_fsync(folder: Path) -> dict[str, str]:
