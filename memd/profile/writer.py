@@ -19,8 +19,9 @@ import trio
 
 from memd.deferred import Ticket
 from memd.errors import StoreError
-from memd.profile.adoption import would_drop
+from memd.profile.adoption import needs_base
 from memd.profile.conditions import Conditions
+from memd.profile.gathering import Gathering
 from memd.profile.group import plan_group
 from memd.profile.memory_store import RETRY_S, UNREADABLE_S
 from memd.profile.preparing import Prepared, Preparer
@@ -79,6 +80,9 @@ class Writer:
         self._queue: deque[Work] = deque()
         self._looks: list[Ticket] = []
         self._wake = trio.Event()
+        self._gathering = Gathering()
+        self._gathered = trio.Event()
+        self._enough = 0
         self.running = False
         self.ended = trio.Event()
         self._closing = False
@@ -99,6 +103,8 @@ class Writer:
         """Queue work; its ticket settles once it is durable and visible, or refused."""
         self._queue.append(work)
         self._wake.set()
+        if len(self._queue) >= self._enough:
+            self._gathered.set()
         return work.ticket
 
     def look(self) -> Ticket:
@@ -137,7 +143,10 @@ class Writer:
         """Write until ``close``."""
         while not (self._closing and not self._queue):
             await self._wait()
+            await self._gather()
+            begun, answered = trio.current_time(), self.answered
             await self._cycle()
+            self._gathering.answered(self.answered - answered, trio.current_time() - begun)
             await self._chores()
         for store in self.stores:
             self._swapper.last_looks(store)
@@ -158,6 +167,17 @@ class Writer:
         with trio.move_on_at(self._next_timer()):
             await self._wake.wait()
         self._wake = trio.Event()
+
+    async def _gather(self) -> None:
+        """Wait a moment for the clients that were just answered."""
+        before = len(self._queue)
+        patience = 0.0 if self._closing else self._gathering.patience(before)
+        if patience:
+            self._enough = before + self._gathering.expected
+            self._gathered = trio.Event()
+            with trio.move_on_after(patience):
+                await self._gathered.wait()
+            self._gathering.came(len(self._queue) - before)
 
     def _ready_work(self) -> bool:
         now = trio.current_time()
@@ -339,7 +359,7 @@ class Writer:
     async def _older_renderings(self, images: Mapping[MemoryStore, Image]) -> dict[MemoryStore, list[Older]]:
         found: dict[MemoryStore, list[Older]] = {}
         for store, image in images.items():
-            if (image.data or b"") != (store.data or b"") and would_drop(store.document, image.data):
+            if (image.data or b"") != (store.data or b"") and needs_base(store.document, image.data):
                 found[store] = await self._swapper.older_renderings(store)
         return found
 
