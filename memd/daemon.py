@@ -10,6 +10,7 @@ locks released. Whatever is stuck after that (a hung disk) is left to the kernel
 
 from __future__ import annotations
 
+import functools
 import gc
 import os
 import sys
@@ -191,6 +192,7 @@ class Daemon:
         records, snapshots, _ = await committer.query(committer.journal.sessions)
         sessions.load(records, snapshots)
         table = method_table()
+        describe = functools.cache(lambda: discovery(table))
         services = Services(
             profiles=profiles.by_name,
             sessions=sessions,
@@ -198,7 +200,7 @@ class Daemon:
             control=operation,
             settings=lambda: self.settings,
             clock=self.clock.now_us,
-            describe=lambda: discovery(table),
+            describe=describe,
             problems=profiles.problems,
         )
         dispatcher = Dispatcher(table, services, on_bug=self._log_bug)
@@ -211,6 +213,7 @@ class Daemon:
             async with trio.open_nursery() as serving:
                 await serving.start(server.run, listeners)
                 self._announce(profiles, listeners)
+                serving.start_soon(self.file_runner.run, describe)  # 50 ms that no client should wait for
                 await operation.stopping.wait()
                 self._begin_stop(server, operation, committer)
                 dispatcher.drain()
