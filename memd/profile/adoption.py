@@ -72,6 +72,14 @@ def would_drop(head: Document, data: bytes | None) -> bool:
     return any(count > 0 for count in missing.values())
 
 
+def needs_base(head: Document, data: bytes | None) -> bool:
+    """True if the head need not be what the writer of these bytes started from.
+
+    Not even bytes that only add can do without: what they seem to add may be what was removed meanwhile.
+    """
+    return bool(data and data.strip()) and split_appended(head, data or b"") is None
+
+
 def adopt(
     head: Document,
     data: bytes,
@@ -80,29 +88,31 @@ def adopt(
     changed_us: int,
     stamp: Stamp,
     new_id: Callable[[str], str],
+    last: Document | None = None,
 ) -> Merged:
     """Merge the bytes of a file into the head.
 
     Args:
         head: The store as memd has it.
         data: The file's bytes; ``b""`` for a missing file.
-        older: The renderings before the head that the writer may have started from, newest first.
+        older: The renderings before ``last`` that the writer may have started from, newest first.
         changed_us: When the file was changed, in microseconds since the epoch.
         stamp: Time and origin for what is new.
         new_id: Gives out an unused id for a text.
+        last: What was in the file before these bytes, where that is not the head.
     """
-    appended = split_appended(head, data)
-    if appended is not None or not would_drop(head, data):
-        return merge(head, appended or parse(data), head, stamp=stamp, new_id=new_id)
+    last = head if last is None else last
     theirs = parse(data)
+    if not theirs.entries:  # whoever empties a file means what is in it now, whatever else it once had
+        return merge(last, theirs, head, stamp=stamp, new_id=new_id)
     if any(data == rendering.data for rendering in older):
         protect = frozenset(entry.id for entry in head.entries if entry.updated_us > changed_us - RECENT_US)
         return merge(head, theirs, head, stamp=stamp, new_id=new_id, protect=protect)
-    for rendering in older:  # appended to an older version, by a program that held it open
-        appended = split_appended(rendering.document, data)
+    candidates = [last, *(rendering.document for rendering in older)]
+    for candidate in candidates:  # an older one: by a program that held it open
+        appended = split_appended(candidate, data)
         if appended is not None:
-            return merge(rendering.document, appended, head, stamp=stamp, new_id=new_id)
-    candidates = [head, *(rendering.document for rendering in older)]
+            return merge(candidate, appended, head, stamp=stamp, new_id=new_id)
     return merge(candidates[choose_base(theirs, candidates)], theirs, head, stamp=stamp, new_id=new_id)
 
 

@@ -17,8 +17,6 @@ from memd.errors import CurationError, StoreError, WireError
 from memd.profile import requests
 from memd.profile.adoption import Older, adopt
 from memd.profile.draft import Draft
-from memd.profile.entries import parse
-from memd.profile.merge import merge, split_appended
 from memd.profile.values import Caller
 from memd.profile.work import Edit, Work, notice
 from memd.store.records import EventRecord, Part, RefusalRecord, RequestRecord
@@ -33,6 +31,8 @@ if TYPE_CHECKING:
 
 GROUP_OPERATIONS = 256
 OUTSIDE = Caller(origin="outside")
+FOREIGN_AGE_US = 2_000_000
+"""What a swap displaced comes to light within this time: the second look, and its slack."""
 
 
 @dataclass
@@ -201,7 +201,7 @@ def _adopt_all(draft: Draft, older: Sequence[Older]) -> None:
     """Take in what came to light after earlier swaps, then what the file holds now."""
     store = draft.store
     for foreign in store.foreign:
-        _adopt_foreign(draft, foreign)
+        _adopt_foreign(draft, foreign, older)
     found = draft.image.data or b""
     if found == (store.data or b""):
         return
@@ -212,13 +212,23 @@ def _adopt_all(draft: Draft, older: Sequence[Older]) -> None:
         changed_us=draft.image.signature.ctime_ns // 1000 or draft.now_us,
         stamp=draft.stamp("outside"),
         new_id=draft.new_id,
+        last=store.document,
     )
     _record_adoption(draft, merged, found)
 
 
-def _adopt_foreign(draft: Draft, foreign: Foreign) -> None:
-    theirs = split_appended(foreign.base, foreign.data) or parse(foreign.data)
-    merged = merge(foreign.base, theirs, draft.document, stamp=draft.stamp("outside"), new_id=draft.new_id)
+def _adopt_foreign(draft: Draft, foreign: Foreign, older: Sequence[Older]) -> None:
+    """Take in what a swap displaced. Whoever wrote it may have read the head, what was displaced, or anything older."""
+    store = draft.store
+    merged = adopt(
+        draft.document,
+        foreign.data,
+        older=[Older(store.data or b"", store.document), *older],
+        changed_us=draft.now_us - FOREIGN_AGE_US,
+        stamp=draft.stamp("outside"),
+        new_id=draft.new_id,
+        last=foreign.base,
+    )
     if merged.changes:
         _record_adoption(draft, merged, foreign.data)
 
