@@ -359,7 +359,8 @@ class Writer:
     async def _older_renderings(self, images: Mapping[MemoryStore, Image]) -> dict[MemoryStore, list[Older]]:
         found: dict[MemoryStore, list[Older]] = {}
         for store, image in images.items():
-            if (image.data or b"") != (store.data or b"") and needs_base(store.document, image.data):
+            changed = (image.data or b"") != (store.data or b"") and needs_base(store.document, image.data)
+            if changed or any(needs_base(foreign.base, foreign.data) for foreign in store.foreign):
                 found[store] = await self._swapper.older_renderings(store)
         return found
 
