@@ -105,12 +105,7 @@ class Draft:
             "memory.changed",
             session=caller.session,
             job=caller.job,
-            data={
-                "kind": kind,
-                "origin": caller.origin,
-                "client": caller.client,
-                "changes": [{"action": change.action, "id": change.id} for change in changes],
-            },
+            data=change_data(kind, caller, changes),
         )
         return self.revision
 
@@ -173,6 +168,16 @@ class Draft:
         store.used_ids |= self._new_ids
         if self.part.renderings:
             store.data = self.part.renderings[-1].data
+
+
+def change_data(kind: str, caller: Caller, changes: Sequence[Change]) -> dict[str, Any]:
+    """What the event ``memory.changed`` tells."""
+    return {
+        "kind": kind,
+        "origin": caller.origin,
+        "client": caller.client,
+        "changes": [{"action": change.action, "id": change.id} for change in changes],
+    }
 
 
 def change_record(change: Change) -> ChangeRecord:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 RETRY_S = 0.05
 """Between attempts at a file that is locked or cannot be read."""
+FAILED_S = 1.0
+"""Between attempts to adopt what could not be committed (a full disk, a journal that failed)."""
 UNREADABLE_S = 0.3
 """How long an unreadable file is retried before its callers hear of it (sync clients lock files briefly)."""
 SECOND_LOOK_S = 1.0
@@ -81,6 +83,7 @@ class MemoryStore:
     failure: StoreError | None = None
     broken: StoreError | None = None
     reload: bool = False
+    starting: bool = False
     last_commit: float = 0.0
     first_unsynced: float | None = None
     unsynced: int = 0
@@ -152,6 +155,11 @@ class MemoryStore:
                 f"{self.place.path} says who the user is and lies in a Git work tree: it may be pushed",
                 {"target": self.target, "path": self.place.path},
             )
+
+    def postpone(self, now: float) -> None:
+        """What was to be adopted could not be committed: not again at once."""
+        if self.attention:
+            self.retry_at = now + FAILED_S
 
     def publish(self) -> bool:
         """Publish the present state; True if its condition changed."""

@@ -15,6 +15,8 @@ from memd.errors import Busy, StoreError, StoreUnreadable
 from memd.profile.adoption import Unsettled, would_drop
 from memd.profile.foreign import conflict_markers
 from memd.profile.memory_store import RETRY_S, UNREADABLE_S
+from memd.profile.starting import recover
+from memd.store.recovery import LastRun
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from memd.profile.conditions import Conditions
     from memd.profile.draft import Draft
     from memd.profile.memory_store import MemoryStore
+    from memd.profile.requests import Requests
     from memd.profile.work import Work
     from memd.store.committer import Committer
     from memd.store.files import Image
@@ -41,17 +44,17 @@ class Prepared:
 
 
 class Preparer:
-    """Prepares the stores of one writer. While ``starting``, a file is believed without standing still."""
+    """Prepares the stores of one writer. A file of a store that is starting is believed without standing still."""
 
-    def __init__(self, committer: Committer, runner: Runner, conditions: Conditions) -> None:
-        self.starting = False
+    def __init__(self, committer: Committer, runner: Runner, conditions: Conditions, requests: Requests) -> None:
+        self._requests = requests
         self._committer = committer
         self._runner = runner
         self._conditions = conditions
         self._waiting: Iterable[Work] = ()
 
     def __repr__(self) -> str:
-        return f"<Preparer{' starting' if self.starting else ''}>"
+        return f"<Preparer for {self._committer!r}>"
 
     async def prepare(
         self,
@@ -105,9 +108,12 @@ class Preparer:
             store.lock.release()
 
     async def _reload(self, store: MemoryStore) -> None:
-        """After a commit of unknown outcome: the journal says what the head is."""
-        record = await self._committer.query(self._committer.journal.head, store.id)
-        store.take_rendering(record)
+        """After a commit of unknown outcome: the journal says what the head is and which requests are done.
+
+        If the group is in it, the file is as a crash before the swap would have left it.
+        """
+        await recover(store, self._committer, self._runner, LastRun(clean=False, same_boot=True))
+        self._requests.load(await self._committer.query(self._committer.journal.requests, 0))
         store.reload = False
 
     def _postpone(self, store: MemoryStore, error: StoreError, retry_at: float) -> None:
@@ -142,7 +148,7 @@ class Preparer:
                 msg,
                 path=store.place.path,
             )
-        if self.starting or not would_drop(store.document, image.data):
+        if store.starting or not would_drop(store.document, image.data):
             store.unsettled = None
             return True
         if store.unsettled is None:

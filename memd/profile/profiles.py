@@ -229,10 +229,9 @@ class Profiles:
             return known.pop()
         if known:  # one store shared, the other its own: the shared store's writer takes it too
             writer = known.pop()
-            writer.adopt_stores(fresh)
         else:
             writer = Writer(
-                list(stores.values()),
+                fresh,
                 committer=self._committer,
                 runner=self._runner,
                 clock=self._clock,
@@ -241,8 +240,8 @@ class Profiles:
             )
         for store in fresh:
             self._writers[store] = writer
-        await writer.start()
-        if not known and self._nursery is not None and not writer.running:
+        await writer.start(fresh)
+        if self._nursery is not None and not writer.running:
             writer.running = True
             self._nursery.start_soon(writer.run)
         return writer

@@ -107,7 +107,8 @@ def _roll_forward(store: MemoryStore, image: Image) -> Image:
             store.files.rewrite(store.place, data)
         else:
             temp = store.files.write_temp(store.place, data, image)
-            store.files.swap(store.place, temp, exists=image.data is not None).close()
+            # What came between reading and swapping stays as a leftover, which is judged next.
+            store.files.swap(store.place, temp, exists=image.data is not None, expected=image.data).close()
         return store.files.read(store.place)
     except StoreError:
         return image

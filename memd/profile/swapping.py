@@ -13,18 +13,21 @@ from msgspec.structs import replace
 
 from memd.errors import IoFailure, NoSpace, StoreError
 from memd.profile.adoption import Older, identify, would_drop
-from memd.profile.draft import change_record
+from memd.profile.draft import change_data, change_record
 from memd.profile.entries import parse
+from memd.profile.group import OUTSIDE
 from memd.profile.inverse import difference
 from memd.profile.memory_store import SECOND_LOOK_S, Foreign, Lingering, document_from, entry_records
 from memd.store import queries
 from memd.store.files import Displaced
-from memd.store.records import Part, RenderingRecord, RevisionRecord
+from memd.store.records import EventRecord, Part, RenderingRecord, RevisionRecord
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from memd.profile.conditions import Conditions
     from memd.profile.draft import Draft
+    from memd.profile.entries import Document
     from memd.profile.group import Group
     from memd.profile.memory_store import MemoryStore
     from memd.store.clock import Clock
@@ -43,8 +46,9 @@ LINGERING_LIMIT = 512
 class Swapper:
     """Writes temp files, swaps them in, and takes back what could not be swapped."""
 
-    def __init__(self, committer: Committer, runner: Runner, clock: Clock) -> None:
+    def __init__(self, committer: Committer, runner: Runner, clock: Clock, conditions: Conditions) -> None:
         self._committer = committer
+        self._conditions = conditions
         self._runner = runner
         self._clock = clock
 
@@ -108,7 +112,10 @@ class Swapper:
             try:
                 displaced, signature = await self._runner.run(_swap, store, temps.get(store), draft.data, draft.image)
             except StoreError as error:
-                failures[store] = await self._compensate(store, draft, group, error)
+                if error.outcome == "unknown":
+                    store.broken = failures[store] = error
+                else:
+                    failures[store] = await self._compensate(store, draft, group, error)
             else:
                 store.image = replace(draft.image, data=draft.data, signature=signature)
                 self._judge(store, draft, displaced)
@@ -119,11 +126,12 @@ class Swapper:
         if displaced.data is None:
             return
         seen = draft.image.data or b""
+        if displaced.path:
+            store.leftovers.append(displaced.path)
         if displaced.data != seen:
             base = identify(parse(seen), draft.document)
             if not would_drop(base, displaced.data):  # else: what it is meant to become shows at the second look
-                store.foreign.append(Foreign(base, displaced.data))
-                store.attention = True
+                _take_in(store, base, displaced.data)
                 seen = displaced.data
         store.lingering.append(Lingering(trio.current_time() + SECOND_LOOK_S, displaced, seen))
 
@@ -144,13 +152,15 @@ class Swapper:
 
     def _note_late(self, store: MemoryStore, due: Sequence[Lingering], found: Sequence[bytes | None]) -> None:
         for lingering, data in zip(due, found, strict=True):
+            path = lingering.displaced.path
+            if data is None and path in store.leftovers:
+                store.leftovers.remove(path)  # it cannot be read now: the next start judges it
             if data is not None and data != lingering.seen:
-                store.foreign.append(Foreign(identify(parse(lingering.seen), store.document), data))
-                store.attention = True
+                _take_in(store, identify(parse(lingering.seen), store.document), data)
 
     async def discard_leftovers(self, store: MemoryStore) -> None:
-        """Remove the temp files a crash left, once what was foreign in them is adopted and durable."""
-        if not store.foreign:
+        """Remove displaced files that were kept by name, once what was foreign in them is adopted and durable."""
+        if not store.foreign and not any(lingering.displaced.path for lingering in store.lingering):
             for path in store.leftovers:
                 await self._runner.run(store.files.discard, path)
             store.leftovers.clear()
@@ -186,11 +196,22 @@ class Swapper:
                     entries=entry_records(store.document),
                 )
             ],
+            events=[
+                EventRecord(
+                    us=now_us,
+                    topic="memory.changed",
+                    profile=profile,
+                    target=store.target,
+                    revision=revision,
+                    data=change_data("compensate", OUTSIDE, changes),
+                )
+                for profile in store.profiles
+            ],
             undone=[(record.revision, revision) for record in draft.part.revisions],
             forget=[(a.work.profile, a.work.request_id) for a in group.answers_about(store) if a.work.request_id],
         )
         try:
-            await self._committer.commit(part)
+            await self._committer.commit(part, lambda: self._conditions.expect(part.events))
         except StoreError:
             store.broken = IoFailure(
                 f"{store.place.path} could not be replaced and the change could not be taken back either: restart memd, "
@@ -199,6 +220,7 @@ class Swapper:
                 outcome="unknown",
             )
             return store.broken
+        self._conditions.release(part.events)  # they come behind those of the group
         store.revision = revision
         store.used_ids.update(entry for _, entry in draft.part.entry_ids)
         error.outcome = "none"
@@ -210,20 +232,39 @@ class Swapper:
         try:
             await self._runner.run(store.files.checkpoint, store.place)
         except StoreError:
-            store.first_unsynced = trio.current_time()  # never the same descriptor: the next try opens it anew
+            # Never the same descriptor: the next try, after the idle time, opens it anew.
+            store.first_unsynced = store.last_commit = trio.current_time()
             return 1
         store.checkpoint = revision
         self._committer.add(Part(checkpoints=[(store.id, revision)]))
         return 2
 
 
+def _take_in(store: MemoryStore, base: Document, data: bytes) -> None:
+    """Foreign bytes that the writer's next cycle adopts."""
+    store.foreign.append(Foreign(base, data))
+    store.attention = True
+
+
 def _swap(store: MemoryStore, temp: str | None, data: bytes, image: Image) -> tuple[Displaced, Signature]:
     if temp is None:
-        store.files.rewrite(store.place, data)
+        _rewrite(store, data, image)
         displaced = Displaced(None)
     else:
-        displaced = store.files.swap(store.place, temp, exists=image.data is not None)
+        displaced = store.files.swap(store.place, temp, exists=image.data is not None, expected=image.data)
     return displaced, store.files.signature(store.place)
+
+
+def _rewrite(store: MemoryStore, data: bytes, image: Image) -> None:
+    """Rewrite the file where it is; half a rewrite is put back, or told as ``outcome`` "unknown"."""
+    try:
+        store.files.rewrite(store.place, data)
+    except StoreError as error:
+        try:
+            store.files.rewrite(store.place, image.data or b"")
+        except StoreError:
+            error.outcome = "unknown"
+        raise
 
 
 def _look_and_close(displaced: Sequence[Displaced]) -> list[bytes | None]:

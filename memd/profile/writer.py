@@ -18,19 +18,20 @@ from typing import TYPE_CHECKING
 import trio
 
 from memd.deferred import Ticket
-from memd.errors import StoreError
+from memd.errors import WireError
 from memd.profile.adoption import needs_base
+from memd.profile.committing import Committing
 from memd.profile.conditions import Conditions
 from memd.profile.gathering import Gathering
 from memd.profile.group import plan_group
 from memd.profile.memory_store import RETRY_S, UNREADABLE_S
 from memd.profile.preparing import Prepared, Preparer
 from memd.profile.swapping import LINGERING_LIMIT, Swapper
-from memd.store.records import Part
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from memd.errors import StoreError
     from memd.profile.adoption import Older
     from memd.profile.events import EventStream
     from memd.profile.group import Group
@@ -51,6 +52,8 @@ LOOK_SLACK_S = 0.25
 IDLE_CHECKPOINT_S = 1.0
 CHECKPOINT_S = 5.0
 CHECKPOINT_REVISIONS = 1000
+LAST_LOOKS = 4
+"""At the end: each commit displaces a file that somebody may still write to."""
 
 
 class Writer:
@@ -68,15 +71,14 @@ class Writer:
     ) -> None:
         self.stores = tuple(stores)
         self.attached = 0
-        self.answered = 0
         self.file_fsyncs = 0
         self.committer = committer
         self.clock = clock
         self.runner = runner
-        self._requests = requests
         self._conditions = Conditions(committer, clock, streams)
-        self._preparer = Preparer(committer, runner, self._conditions)
-        self._swapper = Swapper(committer, runner, clock)
+        self._preparer = Preparer(committer, runner, self._conditions, requests)
+        self._swapper = Swapper(committer, runner, clock, self._conditions)
+        self._committing = Committing(committer, self._swapper, self._conditions, requests, clock=clock)
         self._queue: deque[Work] = deque()
         self._looks: list[Ticket] = []
         self._wake = trio.Event()
@@ -93,6 +95,11 @@ class Writer:
         return f"<Writer of {names}: {len(self._queue)} waiting>"
 
     # -- asked from other tasks ---------------------------------------------------------------------------------
+
+    @property
+    def answered(self) -> int:
+        """Changes acknowledged since the start."""
+        return self._committing.answered
 
     @property
     def waiting(self) -> int:
@@ -119,24 +126,27 @@ class Writer:
         self._closing = True
         self._wake.set()
 
-    def adopt_stores(self, stores: Sequence[MemoryStore]) -> None:
-        """Take over more stores: those of a profile that shares one of ours."""
-        self.stores = (*self.stores, *stores)
-
     # -- the task -----------------------------------------------------------------------------------------------
 
-    async def start(self) -> None:
-        """Take in whatever the files hold that the journal does not, before anybody connects."""
-        self._preparer.starting = True
-        for store in self.stores:
+    async def start(self, stores: Sequence[MemoryStore]) -> None:
+        """Take in whatever the files of these stores hold that the journal does not, before anybody connects.
+
+        While the task runs already (for a profile that shares a store), it is asked to do so.
+        """
+        self.stores = (*self.stores, *(store for store in stores if store not in self.stores))
+        for store in stores:
+            store.starting = True
             store.attention = store.enabled
         end = trio.current_time() + 2 * UNREADABLE_S
-        while any(store.attention for store in self.stores) and trio.current_time() < end:
-            await self._cycle()
-            if any(store.attention for store in self.stores):
+        while any(store.attention for store in stores) and trio.current_time() < end:
+            if self.running:
+                await self.look().wait()
+            else:
+                await self._cycle()
+            if any(store.attention for store in stores):
                 await trio.sleep(RETRY_S / 2)
-        self._preparer.starting = False
-        for store in self.stores:
+        for store in stores:
+            store.starting = False
             await self._swapper.discard_leftovers(store)
 
     async def run(self) -> None:
@@ -148,19 +158,30 @@ class Writer:
             await self._cycle()
             self._gathering.answered(self.answered - answered, trio.current_time() - begun)
             await self._chores()
+            if self._closing:
+                self._refuse_blocked()
+        await self._look_last()
         for store in self.stores:
-            self._swapper.last_looks(store)
-        await self._cycle()  # what came to light just now
-        for store in self.stores:
-            self._swapper.last_looks(store)
             await self._checkpoint(store)
         self.ended.set()
+
+    async def _look_last(self) -> None:
+        """Take in what comes to light in displaced files now; each commit displaces others."""
+        for _ in range(LAST_LOOKS):
+            for store in self.stores:
+                self._swapper.last_looks(store)
+            if not any(store.foreign for store in self.stores):
+                break
+            await self._cycle()
+        for store in self.stores:
+            self._swapper.last_looks(store)
+            await self._swapper.discard_leftovers(store)
 
     async def _wait(self) -> None:
         if self._closing:
             await trio.sleep(RETRY_S if self._queue else 0)
             return
-        if self._ready_work() or self._looks:
+        if self._work_due() <= trio.current_time() or (self._looks and not self._unsettled()):
             self._wake = trio.Event()
             await trio.lowlevel.checkpoint()
             return
@@ -179,19 +200,27 @@ class Writer:
                 await self._gathered.wait()
             self._gathering.came(len(self._queue) - before)
 
-    def _ready_work(self) -> bool:
-        now = trio.current_time()
-        return any(
-            not work.ticket.withdrawn and all(store.retry_at <= now for store in work.plan.stores)
-            for work in self._queue
-        )
+    def _unsettled(self) -> bool:
+        """True while some file holds what may not be believed yet."""
+        return any(store.unsettled is not None for store in self.stores)
+
+    def _work_due(self) -> float:
+        """When the first work can be planned. What stands behind work on the same store has to wait for it."""
+        due = math.inf
+        held: set[MemoryStore] = set()
+        for work in self._queue:
+            stores = work.plan.stores
+            if not work.ticket.withdrawn and held.isdisjoint(stores):
+                due = min(due, max(store.retry_at for store in stores))
+                held.update(stores)
+        return due
 
     def _next_timer(self) -> float:
-        times = [math.inf]
+        times = [self._work_due()]
         if self.attached:
             times.append(self._next_poll)
         for store in self.stores:
-            if store.attention or any(store in work.plan.stores for work in self._queue):
+            if store.attention:
                 times.append(store.retry_at)
             if store.lingering:
                 times.append(store.lingering[0].due + LOOK_SLACK_S)
@@ -199,10 +228,16 @@ class Writer:
                 times.append(self._checkpoint_due(store))
         return min(times)
 
+    def _refuse_blocked(self) -> None:
+        """At the end nobody waits for what others block; it is told why."""
+        for work in self._queue:
+            if work.ticket.blocked_by is not None:
+                work.ticket.withdraw(work.ticket.blocked_by)
+
     # -- one cycle ----------------------------------------------------------------------------------------------
 
     async def _cycle(self) -> None:
-        self._queue = deque(work for work in self._queue if not work.ticket.withdrawn)
+        self._queue = deque(work for work in self._queue if not work.ticket.withdrawn and not _refused(work))
         looks, self._looks = self._looks, []
         wanted = await self._wanted(looking=bool(looks))
         guess = self._guess(wanted)
@@ -214,13 +249,16 @@ class Writer:
                 await self._settle_group(guess, temps)
             else:
                 await self._discard_guess(guess, prepared)
-                if prepared or any(store.failure or store.broken for store in wanted):
+                if prepared or any(store.failure for store in wanted):
                     await self._commit_group({store: found.image for store, found in prepared.items()})
         finally:
             for store in prepared:
                 store.lock.release()
-        for ticket in looks:
-            ticket.finish(None)
+        if self._unsettled():
+            self._looks = looks + self._looks  # what others wrote is seen, and not believed yet
+        else:
+            for ticket in looks:
+                ticket.finish(None)
 
     async def _wanted(self, *, looking: bool) -> list[MemoryStore]:
         """The stores this cycle is about: with work, with something to adopt, or looked at and found changed."""
@@ -228,9 +266,12 @@ class Writer:
         asked = {store for work in self._queue for store in work.plan.stores}
         found: list[MemoryStore] = []
         for store in self.stores:
+            if store.broken is not None:
+                store.attention = False  # it has stopped writing
+                continue
             if looking and store.enabled and not store.attention and store not in asked:
                 store.attention = not await self.runner.run(store.looks_unchanged)
-            if store.enabled and (store in asked or store.attention or store.reload) and store.retry_at <= now:
+            if store.enabled and (store in asked or store.attention) and store.retry_at <= now:
                 found.append(store)
         return found
 
@@ -287,6 +328,7 @@ class Writer:
                 break
             failed.update(failures)
             for store in failures:
+                store.postpone(trio.current_time())
                 self._conditions.publish_failure(store, failures[store])
         await self._settle_group(group, temps)
 
@@ -294,67 +336,7 @@ class Writer:
         """Take what was planned out of the queue and see it through."""
         planned = {id(answer.work) for answer in group.answers}
         self._queue = deque(work for work in self._queue if id(work) not in planned)
-        await self._make_durable(group, temps)
-
-    async def _make_durable(self, group: Group, temps: Mapping[MemoryStore, str]) -> None:
-        if not group.needs_commit:
-            for store in group.drafts:
-                store.foreign.clear()  # looked at, and nothing in it that the head does not have
-            if group.refusals.events:
-                self._conditions.add(group.refusals)  # nobody waits for these
-            self._finish(group, Part(), {})
-            return
-        part = group.part(self.clock.now_us())
-        try:
-            await self.committer.commit(part, lambda: self._conditions.expect(part.events))
-        except StoreError as error:
-            await self._swapper.discard(temps)
-            self._fail_group(group, error)
-            return
-        for store in group.drafts:
-            store.attention = False
-            store.foreign.clear()  # adopted by this group; the swaps may bring new ones
-        failures = await self._swapper.swap_all(group, temps)
-        self._finish(group, part, failures)
-
-    def _fail_group(self, group: Group, error: StoreError) -> None:
-        """The journal refused the group; its operations are answered, those behind them are planned anew."""
-        if error.outcome == "unknown":
-            for store in group.drafts:
-                store.reload = True
-        for answer in group.answers:
-            if answer.error is None:
-                answer.error = error
-            answer.give()
-
-    def _finish(self, group: Group, part: Part, failures: Mapping[MemoryStore, StoreError]) -> None:
-        """Publish, answer, let the events out: in this order, so that a client reads its own writes."""
-        now = trio.current_time()
-        for store, draft in group.drafts.items():
-            if store not in failures:
-                draft.settle()
-                self._note_commit(store, len(draft.part.revisions), now)
-            self._conditions.publish(store)
-        for answer in group.answers:
-            failure = next((failures[store] for store in answer.work.plan.stores if store in failures), None)
-            if failure is not None:
-                answer.error = failure
-        failed = {answer.work.request_id for answer in group.answers if answer.error is not None}
-        for record in part.requests:
-            if record.request_id not in failed:
-                self._requests.remember(record)
-        for answer in group.answers:
-            self.answered += answer.error is None
-            answer.give()
-        self._conditions.release(part.events)
-
-    def _note_commit(self, store: MemoryStore, revisions: int, now: float) -> None:
-        if revisions:
-            store.read_only = None
-            store.last_commit = now
-            store.unsynced += revisions
-            if store.first_unsynced is None:
-                store.first_unsynced = now
+        await self._committing.commit(group, temps)
 
     async def _older_renderings(self, images: Mapping[MemoryStore, Image]) -> dict[MemoryStore, list[Older]]:
         found: dict[MemoryStore, list[Older]] = {}
@@ -376,6 +358,7 @@ class Writer:
                 store.lingering[0].due + LOOK_SLACK_S <= now or len(store.lingering) > LINGERING_LIMIT
             ):
                 await self._swapper.second_looks(store, now)
+            await self._swapper.discard_leftovers(store)
             if store.first_unsynced is not None and now >= self._checkpoint_due(store):
                 await self._checkpoint(store)
 
@@ -397,3 +380,14 @@ class Writer:
             store.first_unsynced = None
             store.unsynced = 0
             self.file_fsyncs += await self._swapper.checkpoint(store)
+
+
+def _refused(work: Work) -> bool:
+    """Answer work on a store that was switched off or has stopped writing since it was queued."""
+    try:
+        for store in work.plan.stores:
+            store.require_usable()
+    except WireError as error:
+        work.ticket.fail(error)
+        return True
+    return False

@@ -9,7 +9,7 @@ the next. One task owns the journal; everybody else asks it.
 
 from __future__ import annotations
 
-import math
+import sqlite3
 from collections import deque
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -46,7 +46,7 @@ class CommitStatistics(msgspec.Struct, frozen=True):
 
 
 class _Item:
-    __slots__ = ("committed", "error", "event", "part", "ticket")
+    __slots__ = ("committed", "error", "event", "part", "settled", "ticket")
 
     def __init__(self, part: Part, committed: Callable[[], None] | None, event: trio.Event | None) -> None:
         self.part = part
@@ -54,6 +54,7 @@ class _Item:
         self.event = event
         self.ticket: Ticket | None = None
         self.error: StoreError | None = None
+        self.settled = False
 
     @property
     def waited_for(self) -> bool:
@@ -61,6 +62,7 @@ class _Item:
 
     def settle(self, error: StoreError | None) -> None:
         self.error = error
+        self.settled = True
         if error is None and self.committed is not None:
             self.committed()
         if self.ticket is not None:
@@ -84,6 +86,7 @@ class Committer:
         self._next_revision = next_revision
         self._next_seq = next_seq
         self._items: deque[_Item] = deque()
+        self._group: list[_Item] = []
         self._wake = trio.Event()
         self._urgent = False
         self._parts = 0
@@ -141,22 +144,32 @@ class Committer:
         return ticket
 
     async def query(self, fn: Callable[..., T], *args: Any) -> T:
-        """Run ``fn(*args)`` in the journal's thread, between groups."""
-        return await self._runner.run(fn, *args)
+        """Run ``fn(*args)`` in the journal's thread, between groups.
+
+        Raises:
+            StoreError: The journal cannot be read now, or what ``fn`` raises.
+        """
+        try:
+            return await self._runner.run(fn, *args)
+        except sqlite3.Error as error:
+            raise self.journal.failure(error, step="ask") from error
 
     async def run(self) -> None:
-        """Commit groups until ``close``."""
-        while not (self._closing and not self._items):
-            if not self._items:
+        """Commit groups until ``close``. However it ends, nobody is left waiting."""
+        try:
+            while not (self._closing and not self._items):
+                if self._failed and not await self._reopen():
+                    continue
                 await self._wait_for_work()
-            if not self._urgent and not self._closing:
-                with trio.move_on_after(LAZY_S):
-                    await self._wait_urgent()
-            if self._failed and not await self._reopen():
-                continue
-            items = self._gather()
-            if items:
-                await self._commit(items)
+                if not self._urgent and not self._closing:
+                    with trio.move_on_after(LAZY_S):
+                        await self._wait_urgent()
+                self._group = self._gather()
+                if self._group:
+                    await self._commit(self._group)
+                    self._group = []
+        finally:
+            self._abandon()
 
     def flush(self) -> None:
         """Commit what is waiting now, although nobody waits for it."""
@@ -220,7 +233,7 @@ class Committer:
         try:
             await self._runner.run(self.journal.commit, [item.part for item in items])
         except StoreError as error:
-            self._failed = error.outcome == "unknown"
+            self._failed = not self.journal.is_open
             return error
         return None
 
@@ -252,8 +265,16 @@ class Committer:
         self._items = deque(item for item in self._items if not item.waited_for)
         self._urgent = False
         self._settle(waiting, error)
-        with trio.move_on_after(0 if self._closing else _REOPEN_S):
-            await trio.sleep(math.inf)
         if self._closing:
             self._items.clear()
+        else:
+            await trio.sleep(_REOPEN_S)
         return False
+
+    def _abandon(self) -> None:
+        """The task is over. What it had begun may be durable; what still waits was never tried."""
+        path = str(self.journal.path)
+        for items, outcome in ((self._group, "unknown"), (list(self._items), "none")):
+            error = IoFailure("memd stopped before the change was committed", path=path, outcome=outcome)
+            self._settle([item for item in items if not item.settled], error)
+        self._items.clear()

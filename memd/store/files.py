@@ -6,6 +6,9 @@ be here: entries, locks, the journal. Every call blocks; run it in a thread.
 A swap exchanges names, so that the file an outside program wrote between our look and our rename is not destroyed but
 handed back: whatever was displaced is compared with what was expected by the caller, and looked at once more later
 through its descriptor (a shell that had it open may still append).
+
+A new version is written as ``.new`` and becomes ``.tmp`` just before the exchange. So what a crash leaves tells what it
+is: a ``.new`` was never in the file and belongs to no durable group; a ``.tmp`` may be what a person wrote.
 """
 
 from __future__ import annotations
@@ -18,12 +21,14 @@ import stat
 import msgspec
 
 from memd.errors import IoFailure, ReadOnly, StoreUnreadable, from_oserror
-from memd.store import exchange
+from memd.store.exchange import UNSUPPORTED, exchange, rename_new
 from memd.store.place import Place, fsync_directory
 
 READ_LIMIT = 1024 * 1024
 """Largest memory file that is read, in bytes; a larger one is left untouched (limits count a few thousand)."""
 FILE_MODE = 0o600
+_NEW = ".new"
+_TEMP = ".tmp"
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _WRITE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -53,10 +58,14 @@ class Image(msgspec.Struct, frozen=True):
 
 
 class Displaced(msgspec.Struct):
-    """The file that a swap took out: its bytes when we looked, and the descriptor for a second look (-1: none)."""
+    """The file that a swap took out: its bytes when we looked, and the descriptor for a second look (-1: none).
+
+    ``path``: its name, kept because its bytes are not the expected ones; to be discarded once they are durable elsewhere.
+    """
 
     data: bytes | None
     descriptor: int = -1
+    path: str = ""
 
     def look_again(self) -> bytes | None:
         """Read through the descriptor again; None if there is none or it cannot be read."""
@@ -110,7 +119,7 @@ class Files:
         """Write ``data`` to a new file beside the target, with the target's mode, owner, ACL and attributes.
 
         Returns:
-            The temp file's path; it is not fsynced (the journal is the log).
+            The temp file's path; it is not fsynced (the journal is the log). ``swap`` or ``discard`` takes it.
 
         Raises:
             ReadOnly: Owner or group cannot be kept, or the directory cannot be written.
@@ -118,7 +127,7 @@ class Files:
         """
         if like.data is not None and not os.access(place.path, os.W_OK):
             raise from_oserror(PermissionError(errno.EACCES, "read-only"), place.path, step="write")
-        path = f"{place.directory}/.{place.name}.memd-{os.getpid():x}-{os.urandom(4).hex()}.tmp"
+        path = f"{place.directory}/.{place.name}.memd-{os.getpid():x}-{os.urandom(4).hex()}{_NEW}"
         try:
             descriptor = os.open(path, _WRITE_FLAGS, FILE_MODE)
         except OSError as error:
@@ -132,26 +141,24 @@ class Files:
             os.close(descriptor)
         return path
 
-    def swap(self, place: Place, temp: str, *, exists: bool) -> Displaced:
+    def swap(self, place: Place, temp: str, *, exists: bool, expected: bytes | None = None) -> Displaced:
         """Put the temp file in the target's place and hand back what was there.
+
+        Args:
+            place: The target.
+            temp: From ``write_temp``.
+            exists: Whether there was a file when the caller looked.
+            expected: What the caller saw in it.
 
         Raises:
             StoreError: The target is as it was; the temp file has been removed.
         """
+        displaced = f"{temp.removesuffix(_NEW)}{_TEMP}"
         try:
-            if not exists:
-                try:
-                    exchange.rename_new(temp, place.path)
-                    return Displaced(None)
-                except FileExistsError:
-                    pass  # made by somebody else since we looked: exchange and hand theirs back
-                except OSError as error:
-                    if error.errno not in exchange.UNSUPPORTED:
-                        raise
-                    os.link(temp, place.path)
-                    os.unlink(temp)
-                    return Displaced(None)
-            return self._exchange(place, temp)
+            if not exists and self._put_new(place, temp):
+                return Displaced(None)
+            os.rename(temp, displaced)
+            return self._exchange(place, displaced, expected)
         except OSError as error:
             self.discard(temp)
             raise from_oserror(error, place.path, step="replace") from error
@@ -192,13 +199,15 @@ class Files:
             raise IoFailure(msg, path=place.path, errno=error.errno) from error
 
     def leftovers(self, place: Place) -> list[tuple[str, bytes | None]]:
-        """Temp files a crash left beside the target, with their bytes (None: unreadable)."""
+        """Temp files a crash left beside the target, with the bytes that may be a person's (None: unreadable)."""
         prefix = f".{place.name}.memd-"
         found: list[tuple[str, bytes | None]] = []
         with contextlib.suppress(OSError):
             for name in sorted(os.listdir(place.directory)):
-                if name.startswith(prefix) and name.endswith(".tmp"):
-                    path = f"{place.directory}/{name}"
+                path = f"{place.directory}/{name}"
+                if name.startswith(prefix) and name.endswith(_NEW):
+                    found.append((path, b""))
+                if name.startswith(prefix) and name.endswith(_TEMP):
                     try:
                         image = self.read(msgspec.structs.replace(place, name=name))
                         found.append((path, image.data))
@@ -210,6 +219,16 @@ class Files:
         """Remove a temp file; one that is gone already is fine."""
         with contextlib.suppress(OSError):
             os.unlink(path)
+
+    # -- the two system calls that not every file system has ------------------------------------------------------
+
+    def exchange(self, first: str, second: str) -> None:
+        """Swap two names atomically; ``OSError``, see ``exchange.exchange``."""
+        exchange(first, second)
+
+    def rename_new(self, source: str, target: str) -> None:
+        """Rename unless the target exists; ``OSError``, see ``exchange.rename_new``."""
+        rename_new(source, target)
 
     # -- inside -------------------------------------------------------------------------------------------------
 
@@ -261,23 +280,52 @@ class Files:
                 errno=error.errno,
             ) from error
 
-    def _exchange(self, place: Place, temp: str) -> Displaced:
+    def _put_new(self, place: Place, temp: str) -> bool:
+        """Give the temp file the target's name where there is none; False if somebody made one since we looked."""
         try:
-            exchange.exchange(temp, place.path)
-            kept = temp
-        except FileNotFoundError:
-            exchange.rename_new(temp, place.path)  # deleted since we looked: the newer content stands
-            return Displaced(None)
+            self.rename_new(temp, place.path)
+        except FileExistsError:
+            return False
         except OSError as error:
-            if error.errno not in exchange.UNSUPPORTED:
+            if error.errno not in UNSUPPORTED:
                 raise
-            kept = f"{temp[: -len('.tmp')]}-old.tmp"
+            try:
+                os.link(temp, place.path)
+            except FileExistsError:
+                return False
+            os.unlink(temp)
+        return True
+
+    def _exchange(self, place: Place, temp: str, expected: bytes | None) -> Displaced:
+        try:
+            kept = self._exchange_names(place, temp)
+        except OSError:
+            self.discard(temp)
+            raise
+        return self._take_out(place, kept, expected) if kept else Displaced(None)
+
+    def _exchange_names(self, place: Place, temp: str) -> str:
+        """Put the temp file in place; returns the name of what was there, ``""`` if nothing was."""
+        try:
+            self.exchange(temp, place.path)
+        except FileNotFoundError:  # deleted since we looked: the newer content stands
+            if self._put_new(place, temp):
+                return ""
+            self.exchange(temp, place.path)  # and made again
+        except OSError as error:
+            if error.errno not in UNSUPPORTED:
+                raise
+            kept = f"{temp.removesuffix(_TEMP)}-old{_TEMP}"
             os.link(place.path, kept)
             os.replace(temp, place.path)
-        return self._take_out(place, kept)
+            return kept
+        return temp
 
-    def _take_out(self, place: Place, kept: str) -> Displaced:
-        """Read what a swap displaced, keep its descriptor, drop its name; if it cannot be read, put it back."""
+    def _take_out(self, place: Place, kept: str, expected: bytes | None) -> Displaced:
+        """Read what a swap displaced and keep its descriptor; if it cannot be read, put it back.
+
+        Its name goes, unless the bytes are a surprise: a crash before they are adopted must not lose them.
+        """
         descriptor = -1
         try:
             descriptor = os.open(kept, _READ_FLAGS)
@@ -285,10 +333,20 @@ class Files:
         except OSError:
             if descriptor >= 0:
                 os.close(descriptor)
-            os.replace(kept, place.path)
+            self._put_back(place, kept)
             raise
-        os.unlink(kept)
+        if data != expected:
+            return Displaced(data, descriptor, kept)
+        self.discard(kept)
         return Displaced(data, descriptor)
+
+    def _put_back(self, place: Place, kept: str) -> None:
+        try:
+            self.exchange(kept, place.path)  # whatever it is: a directory cannot replace a file
+        except OSError:
+            os.replace(kept, place.path)
+        else:
+            self.discard(kept)
 
 
 def _unreadable(error: OSError, path: str) -> StoreUnreadable:
@@ -307,7 +365,7 @@ def _signature(status: os.stat_result) -> Signature:
 def _read_all(descriptor: int) -> bytes:
     data = os.pread(descriptor, READ_LIMIT + 1, 0)
     if len(data) > READ_LIMIT:
-        raise OSError(errno.EFBIG, "grew over the read limit")
+        raise OSError(errno.EOVERFLOW, "grew over the read limit")  # EFBIG would say that our own file is too large
     return data
 
 

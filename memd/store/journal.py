@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import msgspec
 
-from memd.errors import IoFailure, NoSpace
+from memd.errors import IoFailure, NoSpace, StoreError, from_oserror
 from memd.store import schema
 from memd.store.records import Part, RenderingRecord, RequestRecord, SessionRecord, SnapshotRecord, StoreRow, TurnRecord
 from memd.store.rows import rendering_from, write_part
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 WAL_BYTES = 16 * 1024 * 1024
 """Written since the last WAL checkpoint, estimated, at which the next is due; more makes recovery long."""
+_FULL = "SQLITE_FULL"
 _STORE = ("id", "directory", "name", "device", "inode", "checkpoint")
 _GROUP_BYTES = 40_960
 """What a group writes beside its contents: the pages of about ten B-trees."""
@@ -74,6 +75,11 @@ class Journal:
         return f"<Journal {self.path} group {self._group}{'' if self._connection else ' closed'}>"
 
     @property
+    def is_open(self) -> bool:
+        """False after a failure, until ``reopen`` works."""
+        return self._connection is not None
+
+    @property
     def connection(self) -> sqlite3.Connection:
         """The open connection, for the queries beside this class.
 
@@ -98,14 +104,16 @@ class Journal:
 
         Raises:
             JournalTooNew: Untouched.
-            IoFailure: Locked by another process, or the disk refused.
+            StoreError: Locked by another process, or the disk refused.
         """
         fresh = not self.path.exists() or self.path.stat().st_size == 0
         damaged = None
         try:
             self._open_checked()
+        except OSError as error:
+            raise from_oserror(error, self.path, step="open the journal") from error
         except sqlite3.OperationalError as error:
-            raise self._failure(error, step="open") from error
+            raise self.failure(error, step="open") from error
         except sqlite3.DatabaseError:
             damaged = self._set_aside()
             fresh = True
@@ -128,7 +136,7 @@ class Journal:
         """Write the clean-stop mark if the stop was one, copy the WAL back and close."""
         if self._connection is None:
             return
-        with contextlib.suppress(sqlite3.Error):  # the mark only saves the next start some work
+        with contextlib.suppress(sqlite3.Error, StoreError):  # the mark only saves the next start some work
             if clean:
                 self._write_meta({"clean": 1})
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -164,8 +172,9 @@ class Journal:
             connection.execute("COMMIT")
         except sqlite3.Error as error:
             if not self._committed_after_all(error):
-                raise self._failure(error, step="commit to", outcome="none") from error
-        self._group += 1
+                raise self.failure(error, step="commit to", outcome="none") from error
+        else:
+            self._group += 1
         self._groups += 1
         self._fsyncs += 1
         self._wal_bytes += _GROUP_BYTES + 2 * sum(part.weight for part in parts)
@@ -187,16 +196,31 @@ class Journal:
             self._wal_bytes = 0
             self._fsyncs += 2
 
-    def reopen(self) -> bool:
-        """Open again after a failure. True if it worked; the journal then has a durable barrier behind the last group."""
+    def reopen(self, *, full: bool = False) -> bool:
+        """Open again after a failure. True if it worked; the journal then has a durable barrier behind the last group.
+
+        On a ``full`` disk there is no room for a barrier, and no need of one unless the failed group turns out to be there.
+        """
+        if not self.is_ours():
+            return False  # opening would make a new one
         try:
             self._open_checked()
-            self._write_meta({"barrier": self._group})
-        except (sqlite3.Error, OSError):
+            group = self._stored_group()
+            if not full or group != self._group:
+                self._write_meta({"barrier": group})
+        except (sqlite3.Error, OSError, StoreError):
             self._drop_connection()
             return False
+        self._group = group
         self._reopened += 1
         return True
+
+    def failure(self, error: sqlite3.Error, *, step: str, outcome: str | None = None) -> NoSpace | IoFailure:
+        """The typed error for what SQLite said at a step."""
+        name = getattr(error, "sqlite_errorname", "")
+        kind = NoSpace if name == _FULL else IoFailure
+        message = f"{step} the journal {self.path}: {error} ({name or 'SQLite'})"
+        return kind(message, path=str(self.path), outcome=outcome)
 
     # -- what the start needs -----------------------------------------------------------------------------------
 
@@ -284,10 +308,15 @@ class Journal:
         status = self.path.stat()
         self._inode = (status.st_dev, status.st_ino)
         result = self._connection.execute("PRAGMA quick_check(1)").fetchone()
-        if result[0] != "ok":
+        found = {row[0] for row in self._connection.execute("SELECT name FROM sqlite_master WHERE type='table'")}
+        if result[0] != "ok" or not found >= schema.TABLES:
             self._drop_connection()
-            msg = f"quick_check: {result[0]}"
+            msg = f"quick_check: {result[0]}, tables missing: {sorted(schema.TABLES - found)}"
             raise sqlite3.DatabaseError(msg)
+
+    def _stored_group(self) -> int:
+        row = self.connection.execute("SELECT value FROM meta WHERE key='group'").fetchone()
+        return int(row[0]) if row else 0
 
     def _drop_connection(self) -> None:
         if self._connection is not None:
@@ -296,11 +325,17 @@ class Journal:
             self._connection = None
 
     def _write_meta(self, values: dict[str, int | str]) -> None:
+        """Durable on return; ``StoreError`` and nothing written otherwise."""
         connection = self.connection
-        connection.execute("BEGIN IMMEDIATE")
-        for key, value in values.items():
-            connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
-        connection.execute("COMMIT")
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            for key, value in values.items():
+                connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+            connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            with contextlib.suppress(sqlite3.Error):  # SQLite may have rolled back by itself
+                connection.execute("ROLLBACK")
+            raise self.failure(error, step="write to") from error
         self._fsyncs += 1
 
     def _roll_back(self, error: sqlite3.Error) -> NoReturn:
@@ -310,23 +345,15 @@ class Journal:
         except sqlite3.Error:
             self._drop_connection()
             self.reopen()
-        raise self._failure(error, step="write to", outcome="none") from error
+        raise self.failure(error, step="write to", outcome="none") from error
 
     def _committed_after_all(self, error: sqlite3.Error) -> bool:
         """Reopen and look whether the group is in. Raises with outcome "unknown" if that cannot be told."""
         wanted = self._group + 1
         self._drop_connection()
-        if not self.reopen():
-            raise self._failure(error, step="reopen", outcome="unknown") from error
-        row = self.connection.execute("SELECT value FROM meta WHERE key='group'").fetchone()
-        return row is not None and int(row[0]) == wanted
-
-    def _failure(self, error: sqlite3.Error, *, step: str, outcome: str | None = None) -> NoSpace | IoFailure:
-        name = getattr(error, "sqlite_errorname", "")
-        kind = NoSpace if name == "SQLITE_FULL" else IoFailure
-        return kind(
-            f"{step} the journal {self.path}: {error} ({name or 'SQLite'})", path=str(self.path), outcome=outcome
-        )
+        if not self.reopen(full=getattr(error, "sqlite_errorname", "") == _FULL):
+            raise self.failure(error, step="reopen", outcome="unknown") from error
+        return self._group == wanted
 
     def _set_aside(self) -> str:
         """Move a damaged journal and its WAL out of the way; nothing of it is deleted."""

@@ -7,6 +7,7 @@ the file is damaged or too new. What must not be here: queries, groups, meaning.
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 import sys
 from typing import TYPE_CHECKING
@@ -48,6 +49,8 @@ CREATE TABLE snapshot(id TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE turn(session TEXT NOT NULL, turn TEXT NOT NULL, user INTEGER NOT NULL, status TEXT NOT NULL,
   us INTEGER NOT NULL, PRIMARY KEY(session, turn)) WITHOUT ROWID;
 """
+
+TABLES = frozenset(re.findall(r"CREATE TABLE (\w+)", SCHEMA))
 
 _VERSION_OFFSET = 60
 """Where SQLite keeps ``user_version`` in the file header (https://www.sqlite.org/fileformat.html, 1.3)."""

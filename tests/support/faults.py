@@ -1,0 +1,230 @@
+"""Named faults of the disk and of SQLite, as arguments for the parts that do I/O.
+
+What it is: subclasses of ``Files`` and a connection that fail where they are told to. What comes in: where. What goes out:
+the errors that the real things raise. What must not be here: expectations.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sqlite3
+from typing import TYPE_CHECKING, Any, cast
+
+from support.hosts import Crash, relaxed
+
+from memd.errors import IoFailure, from_oserror
+from memd.store.files import Displaced, Files, Image
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from memd.store.place import Place
+
+FULL = "SQLITE_FULL"
+FSYNC = "SQLITE_IOERR_FSYNC"
+_CODES = {FULL: 13, FSYNC: 1034, "SQLITE_IOERR_WRITE": 778, "SQLITE_IOERR_READ": 266}
+
+
+def sqlite_error(name: str) -> sqlite3.OperationalError:
+    """The error Python raises for an extended result code."""
+    text = "database or disk is full" if name == FULL else "disk I/O error"
+    error = sqlite3.OperationalError(text)
+    error.sqlite_errorname = name
+    error.sqlite_errorcode = _CODES[name]
+    return error
+
+
+class FailingJournal:
+    """Opens journals whose connection fails at a statement.
+
+    ``at`` is how the statement begins; ``times`` how often it fails; ``done``: it is carried out and raises all the same.
+    ``opening``: how many attempts to open fail after that.
+    """
+
+    def __init__(self, connect: Callable[[Path], sqlite3.Connection] = relaxed) -> None:
+        self.at = ""
+        self.name = FSYNC
+        self.times = 0
+        self.done = False
+        self.opening = 0
+        self.opened = 0
+        self.begun = 0
+        self.crash = False
+        self._connect = connect
+
+    def fail(self, at: str, *, name: str = FSYNC, times: int = 1, done: bool = False, opening: int = 0) -> None:
+        """Fail from now on."""
+        self.at, self.name, self.times, self.done, self.opening = at, name, times, done, opening
+
+    def connect(self, path: Path) -> sqlite3.Connection:
+        """The ``connect`` argument of a journal."""
+        self.opened += 1
+        if self.opening and not self.times:
+            self.opening -= 1
+            msg = "SQLITE_IOERR_READ"
+            raise sqlite_error(msg)
+        return cast("sqlite3.Connection", FaultyConnection(self._connect(path), self))
+
+    def strikes(self, sql: str) -> bool:
+        """Whether this statement fails; counts down."""
+        if not self.times or not sql.startswith(self.at):
+            return False
+        self.times -= 1
+        return True
+
+
+class FaultyConnection:
+    """An SQLite connection with a fault plan."""
+
+    def __init__(self, real: sqlite3.Connection, plan: FailingJournal) -> None:
+        self._real = real
+        self._plan = plan
+
+    def execute(self, sql: str, values: Any = ()) -> sqlite3.Cursor:
+        """Carry it out, or fail."""
+        plan = self._plan
+        plan.begun += sql.startswith("BEGIN")
+        if not plan.strikes(sql):
+            return self._real.execute(sql, values)
+        if plan.done:
+            self._real.execute(sql, values)
+        if plan.crash:
+            raise Crash
+        raise sqlite_error(plan.name)
+
+    def executemany(self, sql: str, values: Any) -> sqlite3.Cursor:
+        """As the real one."""
+        return self._real.executemany(sql, values)
+
+    def close(self) -> None:
+        """As the real one."""
+        self._real.close()
+
+
+class FullDisk(Files):
+    """No room for a new version of a file while ``full``."""
+
+    def __init__(self) -> None:
+        self.full = True
+        self.asked = 0
+
+    def write_temp(self, place: Place, data: bytes, like: Image) -> str:
+        """Fails as ``open`` and ``write`` do."""
+        self.asked += 1
+        if self.full:
+            raise from_oserror(OSError(errno.ENOSPC, "full"), place.path, step="write a new version beside")
+        return super().write_temp(place, data, like)
+
+
+class TornSwap(Files):
+    """A swap that fails after the journal's commit, ``times`` times, for files whose name contains ``only``."""
+
+    def __init__(self, times: int = 1, *, only: str = "") -> None:
+        self.times = times
+        self.only = only
+
+    def swap(self, place: Place, temp: str, *, exists: bool, expected: bytes | None = None) -> Displaced:
+        """Fails with the target as it was."""
+        if self.times and self.only in place.name:
+            self.times -= 1
+            self.discard(temp)
+            raise from_oserror(OSError(errno.EIO, "I/O error"), place.path, step="replace")
+        return super().swap(place, temp, exists=exists, expected=expected)
+
+
+class TornRewrite(Files):
+    """A rewrite in place that stops half-way, ``times`` times."""
+
+    def __init__(self, times: int = 1) -> None:
+        self.times = times
+
+    def rewrite(self, place: Place, data: bytes) -> None:
+        """Half of the bytes get there."""
+        if self.times:
+            self.times -= 1
+            with open(place.path, "r+b") as file:
+                file.write(data[: len(data) // 2])
+            raise from_oserror(OSError(errno.EIO, "I/O error"), place.path, step="rewrite")
+        super().rewrite(place, data)
+
+
+class FailingSync(Files):
+    """A file checkpoint that fails ``times`` times."""
+
+    def __init__(self, times: int = 1) -> None:
+        self.times = times
+        self.asked = 0
+
+    def checkpoint(self, place: Place) -> None:
+        """Fails as ``fsync`` does."""
+        self.asked += 1
+        if self.times:
+            self.times -= 1
+            msg = "fsync: I/O error"
+            raise IoFailure(msg, path=place.path, errno=errno.EIO)
+        super().checkpoint(place)
+
+
+class CrashingFiles(Files):
+    """Kills the process once at a step: ``after_temp``, ``before_swap``, ``mid_swap`` or ``after_swap``."""
+
+    def __init__(self, at: str) -> None:
+        self.at = at
+
+    def write_temp(self, place: Place, data: bytes, like: Image) -> str:
+        """The temp file stays."""
+        path = super().write_temp(place, data, like)
+        self._maybe("after_temp")
+        return path
+
+    def swap(self, place: Place, temp: str, *, exists: bool, expected: bytes | None = None) -> Displaced:
+        """Before: journaled and not in the file. After: in the file and not answered."""
+        self._maybe("before_swap")
+        displaced = super().swap(place, temp, exists=exists, expected=expected)
+        try:
+            self._maybe("after_swap")
+        except Crash:
+            displaced.close()
+            raise
+        return displaced
+
+    def discard(self, path: str) -> None:
+        """A process that is gone removes nothing."""
+        if self.at != "gone":
+            super().discard(path)
+
+    def _take_out(self, place: Place, kept: str, expected: bytes | None) -> Displaced:
+        self._maybe("mid_swap")
+        return super()._take_out(place, kept, expected)
+
+    def _maybe(self, step: str) -> None:
+        if self.at == step:
+            self.at = "gone"
+            raise Crash
+
+
+class RacingHand(Files):
+    """A person who changes the file just before each swap, while there are ``edits``."""
+
+    def __init__(self, *edits: Callable[[str], None]) -> None:
+        self.edits = list(edits)
+
+    def swap(self, place: Place, temp: str, *, exists: bool, expected: bytes | None = None) -> Displaced:
+        """Faster than we are."""
+        if self.edits:
+            self.edits.pop(0)(place.path)
+        return super().swap(place, temp, exists=exists, expected=expected)
+
+
+class NoExchange(Files):
+    """A file system that cannot exchange names."""
+
+    def exchange(self, first: str, second: str) -> None:
+        """As NFS answers."""
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), first, None, second)
+
+    def rename_new(self, source: str, target: str) -> None:
+        """As NFS answers."""
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), source, None, target)
