@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
+from rapidfuzz import fuzz
 
 from memd.profile.entries import Document, Entry, parse
 from memd.profile.merge import choose_base, merge, split_appended
@@ -32,6 +33,9 @@ SETTLE_MOST_S = 2.0
 """But no longer than this, however busily it is rewritten."""
 RECENT_US = 5_000_000
 """An entry that memd put into the file this short a time before an outside restore survives it."""
+
+ALIKE = 75.0
+"""Share of letters (0 to 100, rapidfuzz ratio) from which one text is a rewording of another: a changed number or name."""
 
 
 @dataclass(slots=True)
@@ -80,7 +84,7 @@ def needs_base(head: Document, data: bytes | None) -> bool:
     return bool(data and data.strip()) and split_appended(head, data or b"") is None
 
 
-def adopt(
+def adopt(  # noqa: PLR0913 - a three-way merge with its circumstances, each of them one fact
     head: Document,
     data: bytes,
     *,
@@ -111,9 +115,33 @@ def adopt(
     candidates = [last, *(rendering.document for rendering in older)]
     for candidate in candidates:  # an older one: by a program that held it open
         appended = split_appended(candidate, data)
-        if appended is not None:
+        if appended is not None and (candidate is last or not _begins_with(theirs, candidate)):
             return merge(candidate, appended, head, stamp=stamp, new_id=new_id)
+    if only_altered(last, theirs):
+        return merge(last, theirs, head, stamp=stamp, new_id=new_id)
     return merge(candidates[choose_base(theirs, candidates)], theirs, head, stamp=stamp, new_id=new_id)
+
+
+def only_altered(last: Document, theirs: Document) -> bool:
+    """True if the file is the last one with some texts reworded in place: an edit by somebody who saw all of it.
+
+    Without this, an edit of the newest entry would look like an addition to the version before it, since that differs
+    in one entry only; the old wording would stay beside the new one.
+    """
+    pairs = list(zip(last.entries, theirs.entries, strict=False))
+    if len(last.entries) != len(theirs.entries):
+        return False
+    return all(mine.text == other.text or _alike(mine.text, other.text) for mine, other in pairs)
+
+
+def _alike(first: str, second: str) -> bool:
+    return fuzz.ratio(first.casefold(), second.casefold(), score_cutoff=ALIKE) >= ALIKE
+
+
+def _begins_with(theirs: Document, candidate: Document) -> bool:
+    """True if the file's first entries are the candidate's: what follows has a border before it, like in any longer file."""
+    count = len(candidate.entries)
+    return [entry.text for entry in theirs.entries[:count]] == [entry.text for entry in candidate.entries]
 
 
 def identify(document: Document, head: Document) -> Document:

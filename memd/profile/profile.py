@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 LOOK_EVERY_S = 0.05
 """A look for outside edits this recent is good enough for a read: a stat on every read costs a quarter of throughput."""
-LOOK_WAIT_S = 0.25
-"""How long a read waits for outside edits to be taken in; then it answers from what is published."""
+LOOK_WAIT_S = 0.5
+"""How long a read waits for outside edits that are there to be taken in; then it answers from what is published."""
 
 
 class Profile:
@@ -80,15 +80,14 @@ class Profile:
         return trio.current_time() - self._looked_at >= LOOK_EVERY_S
 
     async def look(self) -> None:
-        """Have outside edits made until now taken in; throttled, and never longer than a quarter of a second.
+        """Have outside edits made until now taken in, in half a second at most; ``look_due`` says whether it is worth it.
 
         As long as the files' times are those we left, this is a stat in a thread; the writer is not waited for.
         """
-        if self.look_due():
-            self._looked_at = trio.current_time()
-            with trio.move_on_after(LOOK_WAIT_S):
-                if not await self.writer.runner.ask(self._looks_unchanged):
-                    await self.writer.look().wait()
+        self._looked_at = trio.current_time()
+        with trio.move_on_after(LOOK_WAIT_S):
+            if not await self.writer.runner.ask(self._looks_unchanged):
+                await self.writer.look().wait()
 
     def _looks_unchanged(self) -> bool:
         return all(store.looks_unchanged() for store in self.stores.values() if store.enabled)
@@ -102,8 +101,12 @@ class Profile:
             store.publish()
 
     def attach(self) -> None:
-        """A client is connected: its files are polled."""
+        """A client is connected: its files are polled, and its first read looks at them.
+
+        A command that runs once has just connected, and whoever typed it may have edited the file a moment before.
+        """
         self.writer.attached += 1
+        self._looked_at = float("-inf")
 
     def detach(self) -> None:
         """A client is gone."""
