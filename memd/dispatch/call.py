@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from memd.protocol.types import ErrorsForm
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Pending:
     """An answer that is not there yet. ``settle`` makes it of the done ticket, or raises.
 
@@ -47,7 +47,7 @@ def after(ticket: Ticket, make: Callable[[], Any]) -> Pending:
     return Pending(ticket, settle, shared=True)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Answer:
     """A result, and what to do once its reply is queued."""
 

@@ -57,7 +57,7 @@ class Services:
     answers: AnswerCache = field(default_factory=AnswerCache)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Writing:
     """Everything about a write but the write: who, in which turn, on which budget."""
 

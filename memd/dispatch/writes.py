@@ -36,7 +36,7 @@ def fingerprint(method: str, params: Params) -> bytes:
     return hashlib.sha256(_encoder.encode((method, named))).digest()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Write:
     """A change to one store, and the method that asks for it. ``through_tool``: a model's arguments."""
 

@@ -60,7 +60,7 @@ class Work:
     ticket: Ticket = field(default_factory=Ticket)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Edit:
     """add, replace, edit, remove and apply on one store."""
 

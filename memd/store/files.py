@@ -27,6 +27,7 @@ from memd.store.place import Place, fsync_directory
 READ_LIMIT = 1024 * 1024
 """Largest memory file that is read, in bytes; a larger one is left untouched (limits count a few thousand)."""
 FILE_MODE = 0o600
+_CHUNK = 65_536
 _NEW = ".new"
 _TEMP = ".tmp"
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -363,10 +364,17 @@ def _signature(status: os.stat_result) -> Signature:
 
 
 def _read_all(descriptor: int) -> bytes:
-    data = os.pread(descriptor, READ_LIMIT + 1, 0)
-    if len(data) > READ_LIMIT:
-        raise OSError(errno.EOVERFLOW, "grew over the read limit")  # EFBIG would say that our own file is too large
-    return data
+    data = os.pread(descriptor, _CHUNK, 0)
+    if len(data) < _CHUNK:  # nearly always: a buffer of the whole limit would be mapped and unmapped for each read
+        return data
+    parts = [data]
+    size = len(data)
+    while part := os.pread(descriptor, _CHUNK, size):
+        parts.append(part)
+        size += len(part)
+        if size > READ_LIMIT:
+            raise OSError(errno.EOVERFLOW, "grew over the read limit")  # EFBIG would say that our own file is too large
+    return b"".join(parts)
 
 
 def _write_all(descriptor: int, data: bytes) -> None:
