@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 import gc
 import os
+import signal
 import sys
 import threading
 from pathlib import Path
@@ -27,7 +28,7 @@ from memd.dispatch.handlers import method_table
 from memd.dispatch.hub import EventHub
 from memd.errors import OwnedElsewhere, ProfileOwned, StartupError, StoreError
 from memd.limits import raise_descriptor_limit
-from memd.operation import Operation
+from memd.operation import Operation, extend_start
 from memd.profile.profiles import Profiles
 from memd.protocol.discover import discovery
 from memd.sessions.registry import SessionRegistry
@@ -59,7 +60,7 @@ SWITCH_INTERVAL_S = 0.0005
 FAREWELL_S = 0.5
 """For the last replies to leave, once nothing is in flight."""
 HARD_STOP_S = 4.8
-"""From the signal to the end, whatever hangs: systemd's and people's patience, see ``operations.md``."""
+"""From the signal to the end, whatever hangs; longer only for a ``grace_s`` that asks for it."""
 
 
 def main(options: argparse.Namespace) -> int:
@@ -73,6 +74,7 @@ def main(options: argparse.Namespace) -> int:
         owner = _claim_state(state)
     except (StartupError, StoreError) as error:
         return _refuse(log, error)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until there is somebody to reload: its default would be the end
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     connections = raise_descriptor_limit(settings.wire.connections)
     if connections < settings.wire.connections:
@@ -113,6 +115,7 @@ class Daemon:
         self.file_runner = ThreadRunner("files", size=FILE_THREADS)
         self.notifier = Notifier.from_environ(os.environ)
         self.watchdog_s = watchdog_s(os.environ, pid=os.getpid())
+        self._ready = trio.Event()
 
     def __repr__(self) -> str:
         return f"<Daemon {self.state}>"
@@ -123,6 +126,14 @@ class Daemon:
         Raises:
             StartupError, StoreError: It could not start; nothing was changed.
         """
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(extend_start, self.notifier, self._ready)
+            await self._run()
+            nursery.cancel_scope.cancel()
+        self.log.info("stopped")
+        return 0
+
+    async def _run(self) -> None:
         journal = Journal(self.state / "journal.db")
         opened = await self.journal_runner.run(journal.open)
         committer = await self._committer(journal, opened)
@@ -149,8 +160,6 @@ class Daemon:
         profiles.release()
         self.journal_runner.close()
         self.file_runner.close()
-        self.log.info("stopped")
-        return 0
 
     # -- start --------------------------------------------------------------------------------------------------
 
@@ -209,7 +218,7 @@ class Daemon:
         listeners = self._listeners()
         async with trio.open_nursery() as nursery:
             await nursery.start(dispatcher.run)
-            nursery.start_soon(operation.run)
+            await nursery.start(operation.run)
             async with trio.open_nursery() as serving:
                 await serving.start(server.run, listeners)
                 self._announce(profiles, listeners)
@@ -219,6 +228,7 @@ class Daemon:
                 dispatcher.drain()
                 with trio.move_on_after(self.settings.daemon.grace_s):
                     await dispatcher.wait_idle()
+                dispatcher.abandon()
                 server.close()
                 serving.cancel_scope.deadline = trio.current_time() + FAREWELL_S
             nursery.cancel_scope.cancel()
@@ -239,6 +249,7 @@ class Daemon:
         gc.freeze()
         gc.set_threshold(20_000, 20, 20)
         count = len(profiles.by_name)
+        self._ready.set()
         self.notifier.ready(f"{count} {'profile' if count == 1 else 'profiles'} served")
         self.log.info("ready", version=__version__, pid=os.getpid(), profiles=sorted(profiles.by_name))
 
@@ -246,7 +257,8 @@ class Daemon:
 
     def _begin_stop(self, server: Server, operation: Operation, committer: Committer) -> None:
         """No new connections; everybody connected is told."""
-        killer = threading.Timer(HARD_STOP_S, self._give_up)
+        patience = max(HARD_STOP_S, self.settings.daemon.grace_s + FAREWELL_S)
+        killer = threading.Timer(patience, self._give_up)
         killer.daemon = True
         killer.start()
         self.notifier.stopping()
@@ -257,7 +269,7 @@ class Daemon:
 
     def _give_up(self) -> None:
         """A disk or a lock hangs: what is acknowledged is durable, and the next start recovers like after a crash."""
-        self.log.error("stop_forced", after_s=HARD_STOP_S)
+        self.log.error("stop_forced")
         os._exit(0)
 
     async def _drain(self, profiles: Profiles) -> None:

@@ -31,9 +31,12 @@ if TYPE_CHECKING:
     from memd.profile.profiles import Profiles
     from memd.store.committer import Committer
     from memd.store.journal import Opened
+    from memd.transport.notify import Notifier
     from memd.transport.server import Server
 
 TICK_S = 1.0
+EXTEND_S = 5.0
+"""A start that takes longer than this asks the service manager for more time, again and again."""
 PRUNE_S = 600.0
 
 
@@ -176,10 +179,11 @@ class Operation:
 
     # -- tasks --------------------------------------------------------------------------------------------------
 
-    async def run(self) -> None:
-        """Signals, watchdog, ownership, pruning, idle exit; until cancelled."""
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Signals, watchdog, ownership, pruning, idle exit; until cancelled. Started once signals are listened to."""
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._signals)
+            await nursery.start(self._signals)
+            task_status.started()
             nursery.start_soon(self._tick)
             nursery.start_soon(self._prune)
             if self._daemon.watchdog_s is not None:
@@ -190,8 +194,9 @@ class Operation:
         for profile in self._profiles.by_name.values():
             profile.emit("daemon.closing", data={"pid": self.pid})
 
-    async def _signals(self) -> None:
+    async def _signals(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as received:
+            task_status.started()
             async for number in received:
                 if number == signal.SIGHUP:
                     try:
@@ -303,6 +308,15 @@ class Operation:
                 profile.emit("config.changed", data={"keys": keys})
         else:
             self._notices.pop("weakened", None)
+
+
+async def extend_start(notifier: Notifier, ready: trio.Event) -> None:
+    """While a long recovery goes on, have the service manager wait."""
+    while not ready.is_set():
+        with trio.move_on_after(EXTEND_S):
+            await ready.wait()
+        if not ready.is_set():
+            notifier.extend_timeout(int(4 * EXTEND_S * 1_000_000))
 
 
 def _numbers(version: str) -> tuple[int, ...]:

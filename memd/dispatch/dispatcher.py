@@ -25,6 +25,7 @@ from memd.errors import (
     DeadlineExceeded,
     InternalError,
     InvalidRequest,
+    MemdError,
     MethodNotFound,
     ShuttingDown,
     TooManyRequests,
@@ -129,6 +130,11 @@ class Dispatcher:
     async def wait_idle(self) -> None:
         """Until everything in flight is answered."""
         await self.flight.wait_idle()
+
+    def abandon(self) -> None:
+        """Answer everything that is still in flight: the daemon ends now."""
+        for call in self.flight.everything():
+            self._give_up(call, ShuttingDown, f"memd stopped before {call.method} was done")
 
     # -- one request --------------------------------------------------------------------------------------------
 
@@ -268,16 +274,20 @@ class Dispatcher:
                 self._expire(call)
 
     def _expire(self, call: Call) -> None:
-        msg = f"{call.method} was not done within its deadline"
+        self._give_up(call, DeadlineExceeded, f"{call.method} was not done within its deadline")
+
+    def _give_up(self, call: Call, kind: type[DeadlineExceeded | ShuttingDown], message: str) -> None:
+        """Take a call out of its queue, or say that its outcome is unknown."""
         if call.pending is not None and not call.pending.shared:
             ticket = call.pending.ticket
-            # What it waited for says more than that it waited: ``busy`` names who holds the file's lock.
-            reason = ticket.blocked_by or DeadlineExceeded(msg, outcome="none" if call.mutation else None)
-            if ticket.withdraw(reason):
+            error: MemdError = kind(message, outcome="none" if call.mutation else None)
+            if kind is DeadlineExceeded:
+                # What it waited for says more than that it waited: ``busy`` names who holds the file's lock.
+                error = ticket.blocked_by or error
+            if ticket.withdraw(error):
                 return
-        late = DeadlineExceeded(msg, outcome="unknown" if call.mutation else None)
         self._errors += 1
-        call.fail(late)
+        call.fail(kind(message, outcome="unknown" if call.mutation else None))
         if call.scope is not None and not call.mutation:
             call.scope.cancel()
 

@@ -76,6 +76,10 @@ class Flight:
         current = _bucket(now)
         return [call for number in sorted(n for n in self._buckets if n < current) for call in self._buckets[number]]
 
+    def everything(self) -> list[Call]:
+        """Every call."""
+        return [call for bucket in self._buckets.values() for call in bucket]
+
     async def wait_busy(self) -> None:
         """Until something is in flight."""
         while not self._count:

@@ -43,6 +43,7 @@ class Reserve:
         except OSError:
             return False
         try:
+            os.fchmod(descriptor, 0o600)  # whatever the umask
             self._allocate(descriptor)
         except OSError:
             self.spend()  # half a reserve is room that others need more

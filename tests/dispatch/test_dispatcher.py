@@ -151,6 +151,22 @@ async def test_while_draining_nothing_new_is_taken(world: World, odd: Odd) -> No
     assert {} == client.answer(msgid)
 
 
+@pytest.mark.parametrize(("drained", "outcome"), [(False, "none"), (True, "unknown")])
+async def test_at_the_end_everything_in_flight_is_answered(
+    world: World, odd: Odd, *, drained: bool, outcome: str
+) -> None:
+    """What the writer has not begun is taken out; of the rest nobody knows."""
+    client = world.client()
+    msgid, other = client.send("x.write"), client.send("x.task")
+    odd.ticket.drained = drained
+    await settle()
+    world.dispatcher.abandon()
+    assert ("shutting_down", outcome) == (client.error(msgid)["name"], client.error(msgid)["data"]["outcome"])
+    assert "shutting_down" == client.error(other)["name"]
+    assert odd.ticket.withdrawn is not drained
+    await world.dispatcher.wait_idle()
+
+
 async def test_draining_ends_long_polls(world: World) -> None:
     """With what there is."""
     client = world.client()
