@@ -36,7 +36,11 @@ class Peer:
     def __init__(self, path: Path, *, timeout: float = PATIENCE_S) -> None:
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.settimeout(timeout)
-        self.socket.connect(str(path))
+        try:
+            self.socket.connect(str(path))
+        except OSError:
+            self.socket.close()
+            raise
         self.notifications: list[list[Any]] = []
         self._unpacker = msgpack.Unpacker(raw=False, strict_map_key=False)
         self._ids = itertools.count(1)
