@@ -54,11 +54,15 @@ def agent_sockets(env: Mapping[str, str], argument: str | None = None) -> list[s
 
 
 def operator_sockets(env: Mapping[str, str], argument: str | None = None) -> list[str]:
-    """The same for the operator socket, which ``$MEMD_SOCKET`` does not move."""
+    """The same for the operator socket.
+
+    With ``$MEMD_SOCKET`` it is beside that daemon's state: the runtime directory's belongs to the usual daemon, and two
+    that differ in sockets and state may run side by side.
+    """
     if argument:
         return [os.path.abspath(argument)]
     state = os.path.join(_base(env, "XDG_STATE_HOME", ".local/state"), "memd-operator", "run", "memd.sock")
-    return [*_in_runtime_dir(env, OPERATOR_SOCKET), state]
+    return [state] if env.get("MEMD_SOCKET") else [*_in_runtime_dir(env, OPERATOR_SOCKET), state]
 
 
 def _base(env: Mapping[str, str], variable: str, fallback: str) -> str:

@@ -49,11 +49,12 @@ def test_agent_sockets_are_looked_for_in_the_order_of_the_protocol() -> None:
     assert agent_sockets({**env, "MEMD_SOCKET": "/x/y.sock"}, "/z.sock") == ["/z.sock"]
 
 
-def test_memd_socket_does_not_move_the_operator_socket() -> None:
-    """A sandbox that sets MEMD_SOCKET must not decide where people's decisions are taken."""
-    env = {**HOME, "XDG_RUNTIME_DIR": "/run/user/1000", "MEMD_SOCKET": "/x/y.sock"}
-    expected = ["/run/user/1000/memd-operator/memd.sock", "/home/u/.local/state/memd-operator/run/memd.sock"]
-    assert operator_sockets(env) == expected
+def test_the_operator_socket_is_beside_the_state_where_memd_socket_is_set() -> None:
+    """The one in the runtime directory belongs to the usual daemon; one with another socket runs beside it."""
+    env = {**HOME, "XDG_RUNTIME_DIR": "/run/user/1000"}
+    state = "/home/u/.local/state/memd-operator/run/memd.sock"
+    assert operator_sockets(env) == ["/run/user/1000/memd-operator/memd.sock", state]
+    assert operator_sockets({**env, "MEMD_SOCKET": "/x/y.sock"}) == [state]
     assert operator_sockets(env, "/z.sock") == ["/z.sock"]
 
 

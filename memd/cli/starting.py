@@ -17,7 +17,7 @@ from memd.cli.detach import Daemon, spawn
 from memd.cli.exits import SETTINGS, TEMPORARY
 from memd_client.autostart import find_program
 from memd_client.errors import ConnectionTrouble, MemdError, NotRunning
-from memd_client.places import agent_sockets, home, state_home
+from memd_client.places import agent_sockets, home, operator_sockets, state_home
 from memd_client.wire import Deadline, connect
 
 if TYPE_CHECKING:
@@ -106,7 +106,8 @@ def launch(env: Mapping[str, str], path: str) -> Daemon | None:
     """Start the unit where there is one for this socket, else a process of its own (which is returned)."""
     if _start_unit(env, path):
         return None
-    return spawn([*serve_command(env), "serve", "--socket", path], reduced(env))
+    sockets = ["--socket", path, "--operator-socket", operator_sockets(env)[0]]
+    return spawn([*serve_command(env), "serve", *sockets], reduced(env))
 
 
 def serve_command(env: Mapping[str, str]) -> list[str]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from support.scripted_server import Call, ScriptedServer, answers, mutation, say_hello, say_nothing
 
-if TYPE_CHECKING:
-    from pathlib import Path
+from memd_client.places import operator_sockets
 
+if TYPE_CHECKING:
     from cli.conftest import Command
 
 
@@ -71,11 +72,14 @@ def test_beside_memd_socket_both_sockets_must_be_of_one_daemon(
 ) -> None:
     """Else `memd stop` would stop another daemon than the one that was meant."""
     memd.env["MEMD_SOCKET"] = str(both[0].path)
-    both[1].script["hello"] = other_daemon
-    done = memd("reload")
-    assert (69, True) == (done.status, "are of two daemons" in " ".join(done.err.split()))
-    both[1].script["hello"] = say_hello
-    assert 0 == memd("reload").status
+    path = Path(operator_sockets(memd.env)[0])
+    path.parent.mkdir(parents=True)
+    with ScriptedServer(path, {"daemon.reload": say_nothing, "hello": other_daemon}) as beside:
+        done = memd("reload")
+        assert (69, True) == (done.status, "are of two daemons" in " ".join(done.err.split()))
+        beside.script["hello"] = say_hello
+        assert 0 == memd("reload").status
+    assert [] == both[1].methods()
 
 
 def test_beside_memd_socket_a_person_writes_as_an_agent(

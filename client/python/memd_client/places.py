@@ -22,8 +22,9 @@ def agent_sockets(env: Mapping[str, str], argument: str | None = None) -> list[s
 
 
 def operator_sockets(env: Mapping[str, str]) -> list[str]:
-    """Where to look for the operator socket, which ``$MEMD_SOCKET`` does not move."""
-    return [*_in_runtime_dir(env, "memd-operator"), os.path.join(state_home(env), "memd-operator", "run", "memd.sock")]
+    """Where to look for the operator socket: with ``$MEMD_SOCKET`` beside the state, not in the runtime directory."""
+    state = os.path.join(state_home(env), "memd-operator", "run", "memd.sock")
+    return [state] if env.get("MEMD_SOCKET") else [*_in_runtime_dir(env, "memd-operator"), state]
 
 
 def state_home(env: Mapping[str, str]) -> str:
