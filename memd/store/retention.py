@@ -7,6 +7,8 @@ store, its last thousand, what is newer than its file checkpoint, and what peopl
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -48,10 +50,11 @@ def prune(journal: Journal, policy: Policy, now_us: int) -> int:
             deleted += _prune_revisions(journal, row.id, row.checkpoint, policy, now_us)
             deleted += _prune_preimages(journal, row.id)
         deleted += _prune_sessions(journal)
+        connection.execute("COMMIT")
     except BaseException:
-        connection.execute("ROLLBACK")
+        with contextlib.suppress(sqlite3.Error):  # SQLite may have rolled back by itself
+            connection.execute("ROLLBACK")
         raise
-    connection.execute("COMMIT")
     return deleted
 
 

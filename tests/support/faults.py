@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 FULL = "SQLITE_FULL"
 FSYNC = "SQLITE_IOERR_FSYNC"
-_CODES = {FULL: 13, FSYNC: 1034, "SQLITE_IOERR_WRITE": 778, "SQLITE_IOERR_READ": 266}
+READ = "SQLITE_IOERR_READ"
+_CODES = {FULL: 13, FSYNC: 1034, READ: 266}
 
 
 def sqlite_error(name: str) -> sqlite3.OperationalError:
@@ -37,41 +38,46 @@ def sqlite_error(name: str) -> sqlite3.OperationalError:
 
 
 class FailingJournal:
-    """Opens journals whose connection fails at a statement.
-
-    ``at`` is how the statement begins; ``times`` how often it fails; ``done``: it is carried out and raises all the same.
-    ``opening``: how many attempts to open fail after that.
-    """
+    """Opens journals whose connection fails at given statements, one after the other."""
 
     def __init__(self, connect: Callable[[Path], sqlite3.Connection] = relaxed) -> None:
-        self.at = ""
         self.name = FSYNC
-        self.times = 0
         self.done = False
-        self.opening = 0
+        self.crash = False
         self.opened = 0
         self.begun = 0
-        self.crash = False
+        self._statements: list[str] = []
+        self._opening = 0
         self._connect = connect
 
-    def fail(self, at: str, *, name: str = FSYNC, times: int = 1, done: bool = False, opening: int = 0) -> None:
-        """Fail from now on."""
-        self.at, self.name, self.times, self.done, self.opening = at, name, times, done, opening
+    def fail(
+        self, *statements: str, name: str = FSYNC, done: bool = False, crash: bool = False, opening: int = 0
+    ) -> None:
+        """Fail at the next statement that begins like the first of these, then at the next like the second, and so on.
+
+        ``done``: it is carried out and raises all the same. ``crash``: the process ends there. ``opening``: how often
+        opening fails after the last of them.
+        """
+        self._statements = list(statements)
+        self.name, self.done, self.crash, self._opening = name, done, crash, opening
+
+    def heal(self) -> None:
+        """Fail no more."""
+        self.fail()
 
     def connect(self, path: Path) -> sqlite3.Connection:
         """The ``connect`` argument of a journal."""
         self.opened += 1
-        if self.opening and not self.times:
-            self.opening -= 1
-            msg = "SQLITE_IOERR_READ"
-            raise sqlite_error(msg)
+        if self._opening and not self._statements:
+            self._opening -= 1
+            raise sqlite_error(READ)
         return cast("sqlite3.Connection", FaultyConnection(self._connect(path), self))
 
     def strikes(self, sql: str) -> bool:
-        """Whether this statement fails; counts down."""
-        if not self.times or not sql.startswith(self.at):
+        """Whether this statement fails."""
+        if not self._statements or not sql.startswith(self._statements[0]):
             return False
-        self.times -= 1
+        del self._statements[0]
         return True
 
 
