@@ -231,6 +231,7 @@ def _adopt_foreign(draft: Draft, foreign: Foreign, older: Sequence[Older]) -> No
     )
     if merged.changes:
         _record_adoption(draft, merged, foreign.data)
+        draft.keep(foreign.data)  # a crash before its file is removed must not have it adopted once more, from another base
 
 
 def _record_adoption(draft: Draft, merged: Merged, data: bytes) -> None:

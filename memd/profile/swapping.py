@@ -133,6 +133,7 @@ class Swapper:
             if not would_drop(base, displaced.data):  # else: what it is meant to become shows at the second look
                 _take_in(store, base, displaced.data)
                 seen = displaced.data
+                displaced.path = ""  # the name can go once this is durable; what comes later has the descriptor only
         store.lingering.append(Lingering(trio.current_time() + SECOND_LOOK_S, displaced, seen))
 
     async def second_looks(self, store: MemoryStore, now: float) -> None:
