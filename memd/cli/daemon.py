@@ -7,7 +7,7 @@ loads it.
 from __future__ import annotations
 
 from memd.cli.exits import OK, UNAVAILABLE
-from memd.cli.reach import operator, reader
+from memd.cli.reach import operator, overseer
 from memd_client.errors import ConnectionLost, NotRunning
 from memd_client.wire import Deadline
 
@@ -55,7 +55,7 @@ def serve(shell: Shell, options: Namespace) -> int:
 
 def reload(shell: Shell, options: Namespace) -> int:
     """``memd reload``."""
-    with operator(shell, options, start=False) as client:
+    with operator(shell, options, start=False, whole=True) as client:
         client.daemon_reload()
     return _said(shell, "the settings were read again")
 
@@ -63,7 +63,7 @@ def reload(shell: Shell, options: Namespace) -> int:
 def stop(shell: Shell, options: Namespace) -> int:
     """``memd stop``. A daemon that is not running is stopped; one that closes before it answers is, too."""
     try:
-        with operator(shell, options, start=False) as client:
+        with operator(shell, options, start=False, whole=True) as client:
             client.daemon_stop()
     except NotRunning:
         return _said(shell, "memd is not running")
@@ -74,7 +74,7 @@ def stop(shell: Shell, options: Namespace) -> int:
 
 def metrics(shell: Shell, options: Namespace) -> int:
     """``memd metrics``."""
-    with reader(shell, options) as client:
+    with overseer(shell, options) as client:
         text = client.daemon_metrics()
     if shell.json:
         shell.out_json({"text": text})

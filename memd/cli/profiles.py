@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from memd.cli.exits import OK, REFUSED, USAGE
 from memd.cli.memory import usage_bar
-from memd.cli.reach import operator, reader
+from memd.cli.reach import operator, overseer, reader
 from memd.cli.text import plural
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def import_(shell: Shell, options: Namespace) -> int:
     if data is None:
         return USAGE
     name = options.profile or data.get("profile") or "default"
-    with operator(shell, options) as client:
+    with operator(shell, options, profile=str(name)) as client:
         result = client.profile_import(str(name), data)
     if shell.json:
         shell.out_json(result)
@@ -80,7 +80,7 @@ def _exported(shell: Shell, file: str) -> dict[str, Any] | None:
 
 def list_(shell: Shell, options: Namespace) -> int:
     """``memd profile list``."""
-    with reader(shell, options) as client:
+    with overseer(shell, options) as client:
         result = client.profile_list()
     if shell.json:
         shell.out_json(result.as_dict())
@@ -95,7 +95,7 @@ def list_(shell: Shell, options: Namespace) -> int:
 def create(shell: Shell, options: Namespace) -> int:
     """``memd profile create``."""
     folder = os.path.abspath(options.dir) if options.dir else None
-    with operator(shell, options) as client:
+    with operator(shell, options, whole=True) as client:
         result = client.profile_create(options.name, folder)
     if shell.json:
         shell.out_json(result)

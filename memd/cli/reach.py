@@ -28,7 +28,15 @@ CLIENT_NAME = "memd-cli"
 
 def reader(shell: Shell, options: Namespace, *, start: bool = True, profile: str | None = None) -> Client:
     """A client for what anybody may ask."""
-    return _client(shell, options, options.socket, _starter(shell, options) if start else None, profile)
+    return _client(shell, options, options.socket, _starter(shell, options) if start else None, profile=profile)
+
+
+def overseer(shell: Shell, options: Namespace) -> Client:
+    """A client for questions about the daemon as a whole.
+
+    Without a profile, since no such question may fail because there are several, or because one cannot be served.
+    """
+    return _client(shell, options, options.socket, _starter(shell, options), whole=True)
 
 
 def writer(shell: Shell, options: Namespace) -> Client:
@@ -43,23 +51,33 @@ def writer(shell: Shell, options: Namespace) -> Client:
     return reader(shell, options)
 
 
-def operator(shell: Shell, options: Namespace, *, start: bool = True) -> Client:
-    """A client for what only an operator may do.
+def operator(
+    shell: Shell, options: Namespace, *, start: bool = True, profile: str | None = None, whole: bool = False
+) -> Client:
+    """A client for what only an operator may do, to a profile or, if ``whole``, to the daemon.
 
     Raises:
         NotRunning: ``$MEMD_SOCKET`` leads to one daemon and the operator socket to another.
     """
     if options.socket:
-        return reader(shell, options, start=start)
+        starter = _starter(shell, options) if start else None
+        return _client(shell, options, options.socket, starter, profile=profile, whole=whole)
     paths = operator_sockets(shell.env)
     path = _existing(paths) or paths[0]
     if shell.env.get("MEMD_SOCKET"):
         _check_same_daemon(shell, options, path)
-    return _client(shell, options, path, _starter(shell, options, answer=path) if start else None)
+    starter = _starter(shell, options, answer=path) if start else None
+    return _client(shell, options, path, starter, profile=profile, whole=whole)
 
 
 def _client(
-    shell: Shell, options: Namespace, socket: str | None, starter: Starter | None, profile: str | None = None
+    shell: Shell,
+    options: Namespace,
+    socket: str | None,
+    starter: Starter | None,
+    *,
+    profile: str | None = None,
+    whole: bool = False,
 ) -> Client:
     return Client(
         socket,
@@ -68,6 +86,7 @@ def _client(
         timeout=options.timeout,
         autostart=starter or False,
         env=shell.env,
+        handshake=not whole,
     )
 
 
@@ -90,8 +109,11 @@ def _existing(paths: list[str]) -> str | None:
 
 
 def _check_same_daemon(shell: Shell, options: Namespace, path: str) -> None:
-    with reader(shell, options, start=False) as agent, _client(shell, options, path, None) as other:
-        if agent.hello.server.instance == other.hello.server.instance:
+    with (
+        _client(shell, options, None, None, whole=True) as agent,
+        _client(shell, options, path, None, whole=True) as other,
+    ):
+        if agent.daemon_status().server.instance == other.daemon_status().server.instance:
             return
     agent_path = agent_sockets(shell.env)[0]
     msg = f"MEMD_SOCKET={agent_path} and the operator socket {path} are of two daemons; choose one with --socket"

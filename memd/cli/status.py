@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from memd.cli.exits import OK
 from memd.cli.memory import usage_bar
-from memd.cli.reach import reader
+from memd.cli.reach import overseer, reader
 from memd.cli.text import age, plural, safe, wrap
 from memd_client.errors import MemdError
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 def status(shell: Shell, options: Namespace) -> int:
     """``memd status``."""
-    with reader(shell, options) as client:
+    with overseer(shell, options) as client:
         result = client.daemon_status()
-        lasts = {profile.name: _lasts(shell, options, profile.name) for profile in result.profiles}
+    lasts = {profile.name: _lasts(shell, options, profile.name) for profile in result.profiles}
     if shell.json:
         shell.out_json(_with_lasts(result, lasts))
         return OK

@@ -11,6 +11,8 @@ from support.scripted_server import Call, ScriptedServer, answers, mutation, say
 from memd_client.places import operator_sockets
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from cli.conftest import Command
 
 
@@ -23,9 +25,19 @@ def both(server: ScriptedServer, operator: ScriptedServer) -> tuple[ScriptedServ
     return server, operator
 
 
-def other_daemon(call: Call) -> None:
-    """A hello of a daemon with another instance."""
-    call.reply({"server": {"name": "memd", "version": "0.1.0", "pid": 1, "instance": "i-2"}, "profile": "default"})
+def status_of(instance: str) -> Callable[[Call], None]:
+    """What a daemon of this instance says of itself."""
+    commits = {"acknowledged": 0, "fsyncs": 0, "groups": 0}
+    server = {"name": "memd", "version": "0.1.0", "pid": 1, "instance": instance}
+    return answers({"server": server, "commits": commits, "profiles": [], "notices": []})
+
+
+def several_profiles(call: Call) -> None:
+    """A hello that needs a profile."""
+    if "profile" in call.params:
+        say_hello(call)
+    else:
+        call.fail("no_such_profile", profiles=["a", "b"])
 
 
 def test_a_program_writes_as_an_agent(memd: Command, both: tuple[ScriptedServer, ScriptedServer]) -> None:
@@ -74,10 +86,11 @@ def test_beside_memd_socket_both_sockets_must_be_of_one_daemon(
     memd.env["MEMD_SOCKET"] = str(both[0].path)
     path = Path(operator_sockets(memd.env)[0])
     path.parent.mkdir(parents=True)
-    with ScriptedServer(path, {"daemon.reload": say_nothing, "hello": other_daemon}) as beside:
+    both[0].script["daemon.status"] = status_of("i-1")
+    with ScriptedServer(path, {"daemon.reload": say_nothing, "daemon.status": status_of("i-2")}) as beside:
         done = memd("reload")
         assert (69, True) == (done.status, "are of two daemons" in " ".join(done.err.split()))
-        beside.script["hello"] = say_hello
+        beside.script["daemon.status"] = status_of("i-1")
         assert 0 == memd("reload").status
     assert [] == both[1].methods()
 
@@ -94,6 +107,29 @@ def test_profile_and_name_are_in_the_handshake(memd: Command, both: tuple[Script
     memd("add", "x", "--profile", "work")
     hello = both[0].calls[0][1]
     assert ("work", "memd-cli") == (hello["profile"], hello["client"]["name"])
+
+
+def test_what_concerns_the_whole_daemon_needs_no_profile(
+    memd: Command, both: tuple[ScriptedServer, ScriptedServer]
+) -> None:
+    """Neither where several are configured, nor where the only one cannot be served: that is when they are wanted."""
+    for running in both:
+        running.script.update({"hello": several_profiles, "daemon.stop": say_nothing, "profile.create": answers({})})
+    both[0].script.update({"daemon.status": status_of("i-1"), "profile.list": answers({"profiles": []})})
+    both[0].script["daemon.metrics"] = answers({"text": "# EOF\n"})
+    verbs = (["status"], ["profile"], ["metrics"], ["reload"], ["stop"], ["profile", "create", "c"])
+    assert [0] * 6 == [memd(*verb).status for verb in verbs]
+    assert 1 == memd("add", "x").status
+
+
+def test_an_import_goes_to_the_profile_of_the_export(
+    memd: Command, both: tuple[ScriptedServer, ScriptedServer], tmp_path: Path
+) -> None:
+    exported = tmp_path / "exported.json"
+    exported.write_text('{"version": 1, "profile": "b", "entries": {}}', encoding="utf-8")
+    both[1].script.update({"hello": several_profiles, "profile.import": answers({"changes": []})})
+    assert 0 == memd("import", str(exported)).status
+    assert ["b", "b"] == [both[1].calls[0][1]["profile"], both[1].calls[1][1]["name"]]
 
 
 def test_a_verb_that_finds_nobody_starts_memd(memd: Command) -> None:

@@ -46,6 +46,15 @@ def test_it_shakes_hands_before_the_first_call(server: ScriptedServer) -> None:
     assert ["rpc.ping"] == server.methods()
 
 
+def test_the_handshake_can_be_left_out(server: ScriptedServer) -> None:
+    """For calls about the daemon as a whole, which no profile may stand in the way of; a restart is survived too."""
+    with Client(server.path, profile="gone", autostart=False, handshake=False) as client:
+        client.rpc_ping()
+        server.restart()
+        client.rpc_ping()
+    assert ["rpc.ping", "rpc.ping"] == [method for method, _ in server.calls]
+
+
 def test_one_connection_serves_many_calls(server: ScriptedServer) -> None:
     with client_of(server) as client:
         client.rpc_ping()

@@ -44,6 +44,7 @@ class Client(Methods):
         timeout: Seconds a call may take, reconnecting and repeating included; None waits for ever.
         autostart: Whether to start memd if nobody listens, or what starts it. ``MEMD_AUTOSTART=0`` also turns it off.
         env: Where ``MEMD_SOCKET``, ``MEMD_BIN``, ``MEMD_AUTOSTART`` and the XDG directories are looked up.
+        handshake: False leaves ``hello`` out, with all it says: for calls about the daemon as a whole.
     """
 
     def __init__(  # noqa: PLR0913 - each is a setting of its own, all but the first by keyword
@@ -57,13 +58,16 @@ class Client(Methods):
         timeout: float | None = 10.0,
         autostart: bool | Starter = True,
         env: Mapping[str, str] = os.environ,
+        handshake: bool = True,
     ) -> None:
         self.timeout = timeout
         argument = None if socket is None else os.fspath(socket)
         said = {"profile": profile, "context": context, "access": access}
         hello: dict[str, Any] = {key: value for key, value in said.items() if value is not None}
         hello.update(client={"name": client_name, "version": __version__}, protocol=[1, 1])
-        self._link = Link(agent_sockets(env, argument), hello, _starter(autostart, argument, env))
+        self._link = Link(
+            agent_sockets(env, argument), hello if handshake else None, _starter(autostart, argument, env)
+        )
 
     def __repr__(self) -> str:
         return f"<Client {self._link!r}>"
@@ -80,7 +84,7 @@ class Client(Methods):
 
     @property
     def hello(self) -> Hello:
-        """What the handshake settled; connects if that has not been done."""
+        """What the handshake settled; connects if that has not been done. Not for a client without one."""
         self._link.connected(Deadline(self.timeout))
         assert self._link.hello is not None  # noqa: S101 - connected() has set it
         return self._link.hello

@@ -27,10 +27,18 @@ ABSENT = (errno.ENOENT, errno.ECONNREFUSED)
 
 
 class Link:
-    """The way to one daemon. ``connection`` is None until the first use and after ``drop``."""
+    """The way to one daemon. ``connection`` is None until the first use and after ``drop``.
 
-    def __init__(self, paths: Sequence[str], hello: dict[str, Any], starter: Starter | None) -> None:
+    Args:
+        paths: Where it may listen, in order.
+        hello: What to say in ``hello``; None says none, for calls about the daemon as a whole: they work too where a
+            profile has to be named, or cannot be served.
+        starter: Starts a daemon.
+    """
+
+    def __init__(self, paths: Sequence[str], hello: dict[str, Any] | None, starter: Starter | None) -> None:
         self.hello_params = hello
+        self.met = False  # whether there has been a connection: then a daemon that is gone is probably coming back
         self.hello: Hello | None = None
         self.connection: Connection | None = None
         self._paths = list(paths)
@@ -38,11 +46,6 @@ class Link:
 
     def __repr__(self) -> str:
         return f"<Link {self._paths[0]} {'connected' if self.connection else 'idle'}>"
-
-    @property
-    def met(self) -> bool:
-        """Whether there has been a connection: then a daemon that is gone is probably coming back."""
-        return self.hello is not None
 
     def passive(self) -> Link:
         """Another way to the same daemon that never starts one."""
@@ -59,11 +62,13 @@ class Link:
             return self.connection
         self.drop()  # after a fork this closes our copy only; the parent's goes on
         connection = self._reach(deadline)
-        try:
-            self.hello = Hello(connection.request("hello", self.hello_params, deadline))
-        except BaseException:
-            connection.close()
-            raise
+        if self.hello_params is not None:
+            try:
+                self.hello = Hello(connection.request("hello", self.hello_params, deadline))
+            except BaseException:
+                connection.close()
+                raise
+        self.met = True
         self.connection = connection
         return connection
 

@@ -392,6 +392,7 @@ class Commits(Record):
 class Status(Record):
     """The daemon, its profiles and its notices."""
 
+    server: Server
     commits: Commits
     profiles: list[ProfileInfo]
     notices: list[Notice]
