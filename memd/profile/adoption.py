@@ -9,7 +9,7 @@ write. So bytes that only add are believed at once; bytes that would drop entrie
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -60,9 +60,12 @@ class Unsettled:
 
 @dataclass(frozen=True, slots=True)
 class Older:
-    """An older rendering: its bytes, and its document with ids."""
+    """What an outside writer may have started from: an older rendering, its bytes and its document with ids.
 
-    data: bytes
+    ``data`` is None for what a person saved and memd merged: having it back would not mean to restore it.
+    """
+
+    data: bytes | None
     document: Document
 
 
@@ -117,21 +120,36 @@ def adopt(  # noqa: PLR0913 - a three-way merge with its circumstances, each of 
         appended = split_appended(candidate, data)
         if appended is not None and (candidate is last or not _begins_with(theirs, candidate)):
             return merge(candidate, appended, head, stamp=stamp, new_id=new_id)
-    if only_altered(last, theirs):
+    texts = {entry.text for entry in theirs.entries}
+    if not any(entry.text in texts for candidate in candidates for entry in candidate.entries):
+        # Nothing tells of an older version: the file is a new one, written instead of the last.
+        known = [entry for entry in last.entries if not _recent(entry, changed_us)]
+        return merge(Document(entries=tuple(known)), theirs, head, stamp=stamp, new_id=new_id)
+    if only_altered(last, theirs, older):
         return merge(last, theirs, head, stamp=stamp, new_id=new_id)
     return merge(candidates[choose_base(theirs, candidates)], theirs, head, stamp=stamp, new_id=new_id)
 
 
-def only_altered(last: Document, theirs: Document) -> bool:
+def only_altered(last: Document, theirs: Document, older: Sequence[Older] = ()) -> bool:
     """True if the file is the last one with some texts reworded in place: an edit by somebody who saw all of it.
 
     Without this, an edit of the newest entry would look like an addition to the version before it, since that differs
-    in one entry only; the old wording would stay beside the new one.
+    in one entry only; the old wording would stay beside the new one. A wording that the store once had is no new one:
+    it tells of a writer who has not seen what it became.
     """
-    pairs = list(zip(last.entries, theirs.entries, strict=False))
     if len(last.entries) != len(theirs.entries):
         return False
-    return all(mine.text == other.text or _alike(mine.text, other.text) for mine, other in pairs)
+    pairs = zip(last.entries, theirs.entries, strict=True)
+    altered = [(mine.text, other.text) for mine, other in pairs if mine.text != other.text]
+    if not all(_alike(mine, other) for mine, other in altered):
+        return False
+    new = {other for _, other in altered}
+    return not any(entry.text in new for rendering in older for entry in rendering.document.entries)
+
+
+def _recent(entry: Entry, changed_us: int) -> bool:
+    """True for an entry that memd put into the file so short a time before that the writer need not have seen it."""
+    return entry.origin != "outside" and entry.updated_us > changed_us - RECENT_US
 
 
 def _alike(first: str, second: str) -> bool:
@@ -144,20 +162,22 @@ def _begins_with(theirs: Document, candidate: Document) -> bool:
     return [entry.text for entry in theirs.entries[:count]] == [entry.text for entry in candidate.entries]
 
 
-def identify(document: Document, head: Document) -> Document:
-    """A parsed document with the ids of the head's entries of equal text, in order.
+def identify(document: Document, *heads: Document) -> Document:
+    """A parsed document with the ids that entries of equal text have in other documents, the first that has them.
 
-    Entries the head does not have get an id that is nobody's, so that a merge takes them as gone from the head.
+    Entries that none of them has get an id that is nobody's, so that a merge takes them as gone from the head.
     """
-    known: dict[str, deque[Entry]] = {}
-    for entry in head.entries:
-        known.setdefault(entry.text, deque()).append(entry)
+    known: defaultdict[str, deque[Entry]] = defaultdict(deque)
+    for head in heads:
+        for entry in head.entries:
+            known[entry.text].append(entry)
+    taken: set[str] = set()
     entries: list[Entry] = []
     for index, entry in enumerate(document.entries):
-        queue = known.get(entry.text)
-        if queue:
-            match = queue.popleft()
-            entries.append(replace(match, raw=entry.raw))
-        else:
-            entries.append(replace(entry, id=f"?{index}"))
+        queue = known[entry.text]
+        while queue and queue[0].id in taken:
+            queue.popleft()
+        match = replace(queue.popleft(), raw=entry.raw) if queue else replace(entry, id=f"?{index}")
+        taken.add(match.id)
+        entries.append(match)
     return replace(document, entries=tuple(entries))

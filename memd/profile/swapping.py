@@ -6,6 +6,7 @@ What must not be here: the queue, planning. Only the writer task uses it; blocki
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING
 
 import trio
@@ -14,7 +15,7 @@ from msgspec.structs import replace
 from memd.errors import IoFailure, NoSpace, StoreError
 from memd.profile.adoption import Older, identify, would_drop
 from memd.profile.draft import change_data, change_record
-from memd.profile.entries import parse
+from memd.profile.entries import Document, parse
 from memd.profile.group import OUTSIDE
 from memd.profile.inverse import difference
 from memd.profile.memory_store import SECOND_LOOK_S, Foreign, Lingering, document_from, entry_records
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
     from memd.profile.conditions import Conditions
     from memd.profile.draft import Draft
-    from memd.profile.entries import Document
     from memd.profile.group import Group
     from memd.profile.memory_store import MemoryStore
     from memd.store.clock import Clock
@@ -94,10 +94,17 @@ class Swapper:
             await self._runner.run(store.files.discard, path)
 
     async def older_renderings(self, store: MemoryStore) -> list[Older]:
-        """What an outside writer may have started from, newest first, without the head."""
+        """What an outside writer may have started from, newest first, without the head.
+
+        That is what memd wrote, and what others saved that memd merged with something else at once.
+        """
         since = self._clock.now_us() - OLDER_US
-        records = await self._committer.query(_recent, self._committer.journal, store.id, since, store.checkpoint)
-        return await self._runner.run(_as_older, records, store.revision)
+        journal = self._committer.journal
+        records = await self._committer.query(_recent, journal, store.id, since, store.checkpoint)
+        saved = await self._committer.query(queries.preimages, journal, store.id)
+        return await self._runner.run(
+            _as_older, records, store.revision, [(at, data) for at, us, data in saved if us >= since]
+        )
 
     # -- after the journal --------------------------------------------------------------------------------------
 
@@ -280,5 +287,17 @@ def _recent(journal: Journal, store: int, since_us: int, checkpoint: int) -> lis
     return queries.recent_renderings(journal, store, since_us=since_us, checkpoint=checkpoint, limit=OLDER_LIMIT)
 
 
-def _as_older(records: Sequence[RenderingRecord], head: int) -> list[Older]:
-    return [Older(record.data, document_from(record)) for record in records if record.revision != head]
+def _as_older(records: Sequence[RenderingRecord], head: int, saved: Sequence[tuple[int, bytes]]) -> list[Older]:
+    """``saved`` are revisions and the bytes that were adopted with them, both newest first."""
+    found: list[Older] = []
+    waiting = deque(saved)
+    after = Document()
+    for record in records:
+        document = document_from(record)
+        while waiting and waiting[0][0] > record.revision:
+            found.append(Older(None, identify(parse(waiting.popleft()[1]), after, document)))
+        if record.revision != head:
+            found.append(Older(record.data, document))
+        after = document
+    found.extend(Older(None, identify(parse(data), after)) for _, data in waiting)
+    return found
