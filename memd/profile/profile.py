@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from memd.profile.writer import Writer
     from memd.store.clock import Clock
 
-LOOK_EVERY_S = 0.05
+LOOK_EVERY_S = 0.01
 """A look for outside edits this recent is good enough for a read: a stat on every read costs a quarter of throughput."""
 LOOK_WAIT_S = 0.5
 """How long a read waits for outside edits that are there to be taken in; then it answers from what is published."""
