@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from memd.errors import Busy, StoreError, StoreUnreadable
+from memd.errors import Busy, Conflict, StoreError, StoreUnreadable
 from memd.profile.adoption import Unsettled, would_drop
 from memd.profile.foreign import conflict_markers
 from memd.profile.memory_store import RETRY_S, UNREADABLE_S
@@ -114,7 +114,21 @@ class Preparer:
         """
         await recover(store, self._committer, self._runner, LastRun(clean=False, same_boot=True))
         self._requests.load(await self._committer.query(self._committer.journal.requests, 0))
+        for work in self._waiting:
+            self._answer_known(work)
         store.reload = False
+
+    def _answer_known(self, work: Work) -> None:
+        """A call that was repeated because nobody knew, and is done after all."""
+        if work.request_id is None or work.ticket.done:
+            return
+        try:
+            known = self._requests.answered(work.profile, work.request_id, work.fingerprint, 0)
+        except Conflict as error:
+            work.ticket.fail(error)
+            return
+        if known is not None:
+            work.ticket.finish(known.result)
 
     def _postpone(self, store: MemoryStore, error: StoreError, retry_at: float) -> None:
         store.retry_at = retry_at

@@ -60,7 +60,15 @@ class Requests:
         if running is not None:
             _check(request_id, running[0], fingerprint)
             return _follow(running[1])
-        record = self._done.get(key)
+        return self.answered(profile, request_id, fingerprint, now_us)
+
+    def answered(self, profile: str, request_id: str, fingerprint: bytes, now_us: int) -> Ticket | None:
+        """The settled ticket of an earlier call under this id; None if none has succeeded.
+
+        Raises:
+            Conflict: The id was used with other parameters.
+        """
+        record = self._done.get((profile, request_id))
         if record is None or record.us < now_us - KEEP_US:
             return None
         _check(request_id, record.fingerprint, fingerprint)

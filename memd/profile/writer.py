@@ -210,7 +210,7 @@ class Writer:
         held: set[MemoryStore] = set()
         for work in self._queue:
             stores = work.plan.stores
-            if not work.ticket.withdrawn and held.isdisjoint(stores):
+            if not work.ticket.done and held.isdisjoint(stores):
                 due = min(due, max(store.retry_at for store in stores))
                 held.update(stores)
         return due
@@ -237,7 +237,7 @@ class Writer:
     # -- one cycle ----------------------------------------------------------------------------------------------
 
     async def _cycle(self) -> None:
-        self._queue = deque(work for work in self._queue if not work.ticket.withdrawn and not _refused(work))
+        self._queue = deque(work for work in self._queue if not work.ticket.done and not _refused(work))
         looks, self._looks = self._looks, []
         wanted = await self._wanted(looking=bool(looks))
         guess = self._guess(wanted)

@@ -62,7 +62,7 @@ def classify(
         return "outside"
     previous = renderings[1] if len(renderings) > 1 else None
     if last_run.same_boot:
-        before = data == previous or data in preimages or (previous is None and data is None)
+        before = (data or b"") == (previous or b"") or data in preimages  # no file and an empty one are the same
         return "roll_forward" if before or (in_place and _mixture(data, head, previous)) else "outside"
     if data is None:
         return "outside" if checkpointed else "roll_forward"

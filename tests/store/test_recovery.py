@@ -54,6 +54,13 @@ def test_a_first_file_that_never_came_to_be_is_written() -> None:
     assert "roll_forward" == classify(None, [HEAD], CRASH, checkpointed=False)
 
 
+@pytest.mark.parametrize("data", [None, b""])
+@pytest.mark.parametrize("known", [[HEAD], [HEAD, b""]])
+def test_no_file_and_an_empty_one_are_the_same_state(data: bytes | None, known: list[bytes]) -> None:
+    """Whether the store was empty or never written before the group."""
+    assert "roll_forward" == classify(data, known, CRASH, checkpointed=True)
+
+
 @pytest.mark.parametrize("data", [BEFORE, OLD, b"", b"on", b"\0\0\0", b"one\n\0\0\0\0"])
 def test_after_another_boot_older_and_torn_files_are_ours(data: bytes) -> None:
     """Nothing since the file checkpoint had to reach the disk, in whole or in part."""
