@@ -34,6 +34,9 @@ SETTLE_MOST_S = 2.0
 RECENT_US = 5_000_000
 """An entry that memd put into the file this short a time before an outside restore survives it."""
 
+CLOCK_US = 20_000
+"""File times come from a coarser clock than ours: a tick of it, and some room."""
+
 ALIKE = 75.0
 """Share of letters (0 to 100, rapidfuzz ratio) from which one text is a rewording of another: a changed number or name."""
 
@@ -67,6 +70,7 @@ class Older:
 
     data: bytes | None
     document: Document
+    us: int = 0
 
 
 def would_drop(head: Document, data: bytes | None) -> bool:
@@ -96,6 +100,7 @@ def adopt(  # noqa: PLR0913 - a three-way merge with its circumstances, each of 
     stamp: Stamp,
     new_id: Callable[[str], str],
     last: Document | None = None,
+    written_us: int = 0,
 ) -> Merged:
     """Merge the bytes of a file into the head.
 
@@ -107,12 +112,16 @@ def adopt(  # noqa: PLR0913 - a three-way merge with its circumstances, each of 
         stamp: Time and origin for what is new.
         new_id: Gives out an unused id for a text.
         last: What was in the file before these bytes, where that is not the head.
+        written_us: When the bytes were written, where that is long ago; nothing newer can be what they started from.
     """
     last = head if last is None else last
+    if written_us:
+        older = [rendering for rendering in older if rendering.us <= written_us + CLOCK_US]
     theirs = parse(data)
     if not theirs.entries:  # whoever empties a file means what is in it now, whatever else it once had
         return merge(last, theirs, head, stamp=stamp, new_id=new_id)
-    if any(data == rendering.data for rendering in older):
+    if any(rendering.data is not None and _same(rendering.document, theirs) for rendering in older):
+        # A deliberate restore, also if it has another final newline or other borders than we once wrote.
         protect = frozenset(entry.id for entry in head.entries if entry.updated_us > changed_us - RECENT_US)
         return merge(head, theirs, head, stamp=stamp, new_id=new_id, protect=protect)
     candidates = [last, *(rendering.document for rendering in older)]
@@ -145,6 +154,10 @@ def only_altered(last: Document, theirs: Document, older: Sequence[Older] = ()) 
         return False
     new = {other for _, other in altered}
     return not any(entry.text in new for rendering in older for entry in rendering.document.entries)
+
+
+def _same(one: Document, two: Document) -> bool:
+    return [entry.text for entry in one.entries] == [entry.text for entry in two.entries]
 
 
 def _recent(entry: Entry, changed_us: int) -> bool:

@@ -228,6 +228,7 @@ def _adopt_foreign(draft: Draft, foreign: Foreign, older: Sequence[Older]) -> No
         stamp=draft.stamp("outside"),
         new_id=draft.new_id,
         last=foreign.base,
+        written_us=foreign.written_us,
     )
     if merged.changes:
         _record_adoption(draft, merged, foreign.data)

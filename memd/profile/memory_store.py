@@ -39,10 +39,11 @@ SECOND_LOOK_S = 1.0
 
 @dataclass(slots=True)
 class Foreign:
-    """Bytes that came to light after a swap, with the document they were written from."""
+    """Bytes that came to light after a swap, what was in the file before them, and when they were written (0: unknown)."""
 
     base: Document
     data: bytes
+    written_us: int = 0
 
 
 @dataclass(slots=True)

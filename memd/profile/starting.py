@@ -7,8 +7,11 @@ a crash left an older state of ours. What must not be here: adoption of outside 
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from memd.errors import StoreError
 from memd.profile.entries import Document
@@ -59,7 +62,8 @@ async def recover(store: MemoryStore, committer: Committer, runner: Runner, last
     for path, data in await runner.run(store.files.leftovers, store.place):
         if data is not None:  # one that cannot be read stays where it is
             store.leftovers.append(path)
-            await _judge_leftover(store, committer, data)
+            signature = await runner.run(store.files.signature, replace(store.place, name=os.path.basename(path)))
+            await _judge_leftover(store, committer, data, signature.mtime_ns // 1000)
     store.publish()
 
 
@@ -114,7 +118,7 @@ def _roll_forward(store: MemoryStore, image: Image) -> Image:
         return image
 
 
-async def _judge_leftover(store: MemoryStore, committer: Committer, data: bytes) -> None:
+async def _judge_leftover(store: MemoryStore, committer: Committer, data: bytes, written_us: int) -> None:
     """A temp file a crash left: bytes the journal does not know were displaced from the file and are an outside edit."""
     if not data or data in (store.data, store.image.data):
         return
@@ -122,7 +126,7 @@ async def _judge_leftover(store: MemoryStore, committer: Committer, data: bytes)
     digest = hashlib.sha256(data).digest()
     if await committer.query(queries.has_rendering, journal, store.id, digest):
         return
-    previous = await committer.query(queries.previous_rendering, journal, store.id, store.revision)
-    base = document_from(previous) if previous is not None else Document()
-    store.foreign.append(Foreign(base, data))
+    before = await committer.query(queries.rendering_then, journal, store.id, written_us)
+    base = document_from(before) if before is not None else Document()
+    store.foreign.append(Foreign(base, data, written_us))
     store.attention = True

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 OLDER_LIMIT = 1000
 OLDER_US = 86_400_000_000
 """An outside writer is taken to have started from one of this many renderings, this old at most."""
+_Looked = tuple[bytes | None, int]
+"""What a second look finds: the bytes, and when they were written."""
 LINGERING_LIMIT = 512
 """Displaced files kept open per store; beyond that the oldest gets its second look early."""
 
@@ -103,7 +105,7 @@ class Swapper:
         records = await self._committer.query(_recent, journal, store.id, since, store.checkpoint)
         saved = await self._committer.query(queries.preimages, journal, store.id)
         return await self._runner.run(
-            _as_older, records, store.revision, [(at, data) for at, us, data in saved if us >= since]
+            _as_older, records, store.revision, [found for found in saved if found[1] >= since]
         )
 
     # -- after the journal --------------------------------------------------------------------------------------
@@ -138,7 +140,7 @@ class Swapper:
         if displaced.data != seen:
             base = identify(parse(seen), draft.document)
             if not would_drop(base, displaced.data):  # else: what it is meant to become shows at the second look
-                _take_in(store, base, displaced.data)
+                _take_in(store, base, displaced.data, displaced.written_us())
                 seen = displaced.data
                 displaced.path = ""  # the name can go once this is durable; what comes later has the descriptor only
         store.lingering.append(Lingering(trio.current_time() + SECOND_LOOK_S, displaced, seen))
@@ -158,13 +160,13 @@ class Swapper:
         store.lingering.clear()
         self._note_late(store, due, _look_and_close([lingering.displaced for lingering in due]))
 
-    def _note_late(self, store: MemoryStore, due: Sequence[Lingering], found: Sequence[bytes | None]) -> None:
-        for lingering, data in zip(due, found, strict=True):
+    def _note_late(self, store: MemoryStore, due: Sequence[Lingering], found: Sequence[_Looked]) -> None:
+        for lingering, (data, written_us) in zip(due, found, strict=True):
             path = lingering.displaced.path
             if data is None and path in store.leftovers:
                 store.leftovers.remove(path)  # it cannot be read now: the next start judges it
             if data is not None and data != lingering.seen:
-                _take_in(store, identify(parse(lingering.seen), store.document), data)
+                _take_in(store, identify(parse(lingering.seen), store.document), data, written_us)
 
     async def discard_leftovers(self, store: MemoryStore) -> None:
         """Remove displaced files that were kept by name, once what was foreign in them is adopted and durable."""
@@ -248,9 +250,9 @@ class Swapper:
         return 2
 
 
-def _take_in(store: MemoryStore, base: Document, data: bytes) -> None:
+def _take_in(store: MemoryStore, base: Document, data: bytes, written_us: int) -> None:
     """Foreign bytes that the writer's next cycle adopts."""
-    store.foreign.append(Foreign(base, data))
+    store.foreign.append(Foreign(base, data, written_us))
     store.attention = True
 
 
@@ -275,10 +277,10 @@ def _rewrite(store: MemoryStore, data: bytes, image: Image) -> None:
         raise
 
 
-def _look_and_close(displaced: Sequence[Displaced]) -> list[bytes | None]:
+def _look_and_close(displaced: Sequence[Displaced]) -> list[_Looked]:
     found = []
     for item in displaced:
-        found.append(item.look_again())
+        found.append((item.look_again(), item.written_us()))
         item.close()
     return found
 
@@ -287,17 +289,18 @@ def _recent(journal: Journal, store: int, since_us: int, checkpoint: int) -> lis
     return queries.recent_renderings(journal, store, since_us=since_us, checkpoint=checkpoint, limit=OLDER_LIMIT)
 
 
-def _as_older(records: Sequence[RenderingRecord], head: int, saved: Sequence[tuple[int, bytes]]) -> list[Older]:
-    """``saved`` are revisions and the bytes that were adopted with them, both newest first."""
+def _as_older(records: Sequence[RenderingRecord], head: int, saved: Sequence[tuple[int, int, bytes]]) -> list[Older]:
+    """``saved`` are revisions, times and the bytes that were adopted then; both newest first."""
     found: list[Older] = []
     waiting = deque(saved)
     after = Document()
     for record in records:
         document = document_from(record)
         while waiting and waiting[0][0] > record.revision:
-            found.append(Older(None, identify(parse(waiting.popleft()[1]), after, document)))
+            _, us, data = waiting.popleft()
+            found.append(Older(None, identify(parse(data), after, document), us))
         if record.revision != head:
-            found.append(Older(record.data, document))
+            found.append(Older(record.data, document, record.us))
         after = document
-    found.extend(Older(None, identify(parse(data), after)) for _, data in waiting)
+    found.extend(Older(None, identify(parse(data), after), us) for _, us, data in waiting)
     return found

@@ -77,6 +77,12 @@ class Displaced(msgspec.Struct):
         except OSError:
             return None
 
+    def written_us(self) -> int:
+        """When its bytes were written last, in microseconds since the epoch; 0 if that cannot be told."""
+        if self.descriptor < 0:
+            return 0
+        return os.fstat(self.descriptor).st_mtime_ns // 1000
+
     def close(self) -> None:
         """Close the descriptor."""
         if self.descriptor >= 0:

@@ -78,11 +78,9 @@ def recent_renderings(
     return found
 
 
-def previous_rendering(journal: Journal, store: int, number: int) -> RenderingRecord | None:
-    """The newest rendering before a revision whose hash verifies."""
-    rows = journal.connection.execute(
-        f"{_RENDERING} WHERE store=? AND revision<? ORDER BY revision DESC", (store, number)
-    )
+def rendering_then(journal: Journal, store: int, us: int) -> RenderingRecord | None:
+    """The newest rendering made until a moment whose hash verifies."""
+    rows = journal.connection.execute(f"{_RENDERING} WHERE store=? AND us<=? ORDER BY revision DESC", (store, us))
     for row in rows:
         found = rendering_from(row)
         if found is not None:

@@ -99,10 +99,10 @@ class TestRenderings:
         journal.commit([Part(renderings=[_rendering(number) for number in (1, 2, 3)])])
         journal.connection.execute("UPDATE rendering SET data=x'00' WHERE revision=2")
         recent = queries.recent_renderings(journal, 1, since_us=0, checkpoint=0, limit=10)
-        before, after = queries.previous_rendering(journal, 1, 3), queries.rendering_at(journal, 1, 2)
+        before, after = queries.rendering_then(journal, 1, 2), queries.rendering_at(journal, 1, 2)
         assert [3, 1] == [record.revision for record in recent]
         assert (1, 3) == (before and before.revision, after and after.revision)
-        assert queries.previous_rendering(journal, 1, 1) is None
+        assert queries.rendering_then(journal, 1, 0) is None
         assert queries.rendering_at(journal, 1, 4) is None
 
     def test_bytes_are_known_by_their_hash(self, journal: Journal) -> None:
