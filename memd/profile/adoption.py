@@ -88,7 +88,9 @@ def needs_base(head: Document, data: bytes | None) -> bool:
 
     Not even bytes that only add can do without: what they seem to add may be what was removed meanwhile.
     """
-    return bool(data and data.strip()) and split_appended(head, data or b"") is None
+    if not data or not data.strip():
+        return False
+    return split_appended(head, data) is None or _begins_with(parse(data), head)
 
 
 def adopt(  # noqa: PLR0913 - a three-way merge with its circumstances, each of them one fact
@@ -127,7 +129,7 @@ def adopt(  # noqa: PLR0913 - a three-way merge with its circumstances, each of 
     candidates = [last, *(rendering.document for rendering in older)]
     for candidate in candidates:  # an older one: by a program that held it open
         appended = split_appended(candidate, data)
-        if appended is not None and (candidate is last or not _begins_with(theirs, candidate)):
+        if appended is not None and not _begins_with(theirs, candidate):
             return merge(candidate, appended, head, stamp=stamp, new_id=new_id)
     texts = {entry.text for entry in theirs.entries}
     if not any(entry.text in texts for candidate in candidates for entry in candidate.entries):

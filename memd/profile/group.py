@@ -137,7 +137,7 @@ def plan_group(
     operations = 0
     for work in queue:
         stores = work.plan.stores
-        if work.ticket.withdrawn or operations >= GROUP_OPERATIONS:
+        if work.ticket.done or operations >= GROUP_OPERATIONS:
             continue
         blame = next((failed[store] for store in stores if store in failed), None)
         if blame is not None:

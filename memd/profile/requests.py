@@ -92,10 +92,6 @@ class Requests:
         while len(self._done) > self._count:
             self._done.popitem(last=False)
 
-    def forget(self, profile: str, request_id: str) -> None:
-        """Drop an answer whose change was taken back."""
-        self._done.pop((profile, request_id), None)
-
 
 def encode(result: Result) -> bytes:
     """A result as stored bytes; undecodable parts of texts become U+FFFD, as they were on the wire."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from memd.deferred import Ticket
-from memd.errors import WireError
+from memd.errors import StoreError, WireError
 from memd.profile.adoption import needs_base
 from memd.profile.committing import Committing
 from memd.profile.conditions import Conditions
@@ -31,7 +31,6 @@ from memd.profile.swapping import LINGERING_LIMIT, Swapper
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from memd.errors import StoreError
     from memd.profile.adoption import Older
     from memd.profile.events import EventStream
     from memd.profile.group import Group
@@ -317,10 +316,10 @@ class Writer:
         return group
 
     async def _commit_group(self, images: Mapping[MemoryStore, Image]) -> None:
-        older = await self._older_renderings(images)
         failed: dict[MemoryStore, StoreError] = {
             store: store.failure for store in self.stores if store.failure is not None and store not in images
         }
+        older = await self._older_renderings(images, failed)
         while True:
             group = self._plan(images, older, failed)
             temps, failures = await self._swapper.write_temps(group)
@@ -338,12 +337,20 @@ class Writer:
         self._queue = deque(work for work in self._queue if id(work) not in planned)
         await self._committing.commit(group, temps)
 
-    async def _older_renderings(self, images: Mapping[MemoryStore, Image]) -> dict[MemoryStore, list[Older]]:
+    async def _older_renderings(
+        self, images: Mapping[MemoryStore, Image], failed: dict[MemoryStore, StoreError]
+    ) -> dict[MemoryStore, list[Older]]:
+        """What is needed to adopt; a store for which the journal cannot tell joins the ``failed``."""
         found: dict[MemoryStore, list[Older]] = {}
         for store, image in images.items():
             changed = (image.data or b"") != (store.data or b"") and needs_base(store.document, image.data)
             if changed or any(needs_base(foreign.base, foreign.data) for foreign in store.foreign):
-                found[store] = await self._swapper.older_renderings(store)
+                try:
+                    found[store] = await self._swapper.older_renderings(store)
+                except StoreError as error:
+                    error.outcome = "none"
+                    failed[store] = error
+                    store.postpone(trio.current_time())
         return found
 
     # -- chores -------------------------------------------------------------------------------------------------
