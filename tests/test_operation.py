@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import trio
+
 from memd.operation import EXTEND_S, extend_start
 from memd.transport.notify import Notifier
 

@@ -232,7 +232,8 @@ def _adopt_foreign(draft: Draft, foreign: Foreign, older: Sequence[Older]) -> No
     )
     if merged.changes:
         _record_adoption(draft, merged, foreign.data)
-        draft.keep(foreign.data)  # a crash before its file is removed must not have it adopted once more, from another base
+        # A crash before its file is removed must not have it adopted once more, from another base.
+        draft.keep(foreign.data)
 
 
 def _record_adoption(draft: Draft, merged: Merged, data: bytes) -> None:

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from memd_client import Client
 from support.chaos import HAND, Change, Evidence, line, problems
+
+from memd_client import Client
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -53,7 +54,9 @@ def run(daemon: DaemonProcess, plan: Run) -> Evidence:
     }
     total = plan.clients * plan.changes
     for kill in range(1, plan.kills + 1):
-        _wait_for(lambda goal=kill * total // (plan.kills + 1): _acknowledged(daemon, names) >= goal, [*workers.values(), hand])
+        goal = kill * total // (plan.kills + 1)
+        while _acknowledged(daemon, names) < goal and not any(it.poll() for it in (*workers.values(), hand)):
+            time.sleep(POLL_S)  # noqa: TID251 - no event loop here
         daemon.restart(kill=True)
     for name, process in {**workers, "edit": hand, "watch": watcher}.items():
         if name not in workers:
@@ -78,12 +81,6 @@ def _close(process: subprocess.Popen[bytes]) -> None:
 
 def _acknowledged(daemon: DaemonProcess, names: Sequence[str]) -> int:
     return sum((daemon.home / f"{name}.out").read_bytes().count(b"\n") for name in names)
-
-
-def _wait_for(condition: Callable[[], bool], alive: Sequence[subprocess.Popen[bytes]]) -> None:
-    """Wait; if somebody fails meanwhile, whoever reads its status later says so."""
-    while not condition() and not any(process.poll() for process in alive):
-        time.sleep(POLL_S)  # noqa: TID251 - no event loop here
 
 
 def _told(daemon: DaemonProcess, name: str) -> list[dict[str, Any]]:
@@ -159,7 +156,10 @@ def test_the_judge_finds_nothing_where_nothing_is_wrong() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda it: {"file": it.file.replace(f"{line('c00', 2, 'two')}\n§\n", "")}, "acknowledged, but not in the file"),
+        (
+            lambda it: {"file": it.file.replace(f"{line('c00', 2, 'two')}\n§\n", "")},
+            "acknowledged, but not in the file",
+        ),
         (lambda it: {"file": f"{line('c00', 2, 'two')}\n§\n{it.file}"}, "not as acknowledged"),
         (lambda it: {"expected": {"c00": it.expected["c00"][::-1]}}, "out of order"),
         (lambda it: {"file": it.file[:-20]}, "damaged in the file"),

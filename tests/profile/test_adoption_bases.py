@@ -121,5 +121,7 @@ def test_displaced_bytes_may_be_older_than_what_they_displaced() -> None:
 
 def test_entries_are_known_by_their_texts() -> None:
     """In the first document that has them, each once; the others are nobody's."""
-    found = identify(parse(file("same", "same", "old", "none")), stored({"a": "same"}), stored({"a": "old", "b": "same"}))
+    found = identify(
+        parse(file("same", "same", "old", "none")), stored({"a": "same"}), stored({"a": "old", "b": "same"})
+    )
     assert ["a", "b", "?2", "?3"] == [entry.id for entry in found.entries]

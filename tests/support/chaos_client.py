@@ -12,9 +12,10 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+from support.chaos import line, owner_of
+
 from memd_client import Client
 from memd_client.errors import NotRunning
-from support.chaos import line, owner_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,7 +94,9 @@ class Worker:
         return self.client.memory_edit("memory", old, new).revision
 
     def _remove(self) -> int:
-        return self.client.memory_remove("memory", old_text=self.mine.pop(self.random.randrange(len(self.mine)))).revision
+        return self.client.memory_remove(
+            "memory", old_text=self.mine.pop(self.random.randrange(len(self.mine)))
+        ).revision
 
     def _apply(self) -> int:
         removed = self.mine.pop(self.random.randrange(len(self.mine)))

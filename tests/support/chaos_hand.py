@@ -19,9 +19,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memd_client import Client
 from support.chaos import BORDER, HAND, entries, line, owner_of
 from support.chaos_client import meet
+
+from memd_client import Client
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

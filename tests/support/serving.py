@@ -86,7 +86,6 @@ class Manager:
         self.path = folder / "manager"
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._socket.bind(os.fspath(self.path))
-        self._socket.settimeout(PATIENCE_S)
 
     def __enter__(self) -> Self:
         return self
@@ -94,10 +93,15 @@ class Manager:
     def __exit__(self, *_: object) -> None:
         self._socket.close()
 
-    def receive(self) -> dict[str, str]:
+    def receive(self, timeout: float = PATIENCE_S) -> dict[str, str]:
         """The next datagram, as a map."""
+        self._socket.settimeout(timeout)
         lines = self._socket.recv(4096).decode().splitlines()
         return dict(line.split("=", 1) for line in lines)
+
+    def receive_nowait(self) -> dict[str, str]:
+        """The next datagram if it is there, else ``BlockingIOError``."""
+        return self.receive(0)
 
     def wait_for(self, name: str) -> dict[str, str]:
         """The next datagram that has this variable; others are let go."""
