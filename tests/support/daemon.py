@@ -130,8 +130,12 @@ class DaemonProcess:
     def connect(self, *, operator: bool = False, **hello: Any) -> Peer:
         """A connection; ``hello`` is sent only if it says something."""
         peer = Peer(self.operator_socket if operator else self.socket)
-        if hello:
-            peer.call("hello", **hello)
+        try:
+            if hello:
+                peer.call("hello", **hello)
+        except BaseException:
+            peer.close()
+            raise
         return peer
 
     def call(self, method: str, **params: Any) -> Any:
