@@ -16,8 +16,11 @@ from memd.protocol.types import Access, Context, ErrorsForm, Message, Origin, St
 MAX_WAIT_MS = 600_000
 """The longest wait a caller may ask for: long enough for a long poll, short enough to notice a lost peer."""
 
-Count = Annotated[int, Meta(ge=0)]
-Positive = Annotated[int, Meta(ge=1)]
+MAX_INT = 2**63 - 1
+"""What the journal can hold and compare; a larger number is a client's mistake and not a revision of the future."""
+
+Count = Annotated[int, Meta(ge=0, le=MAX_INT)]
+Positive = Annotated[int, Meta(ge=1, le=MAX_INT)]
 WaitMs = Annotated[int, Meta(ge=0, le=MAX_WAIT_MS)]
 
 

@@ -140,17 +140,22 @@ class TestMismatches:
             (
                 {"target": "user", "if_revision": True},
                 "if_revision",
-                "if_revision: expected an integer of at least 0, got true",
+                "if_revision: expected an integer from 0 to 9223372036854775807, got true",
             ),
             (
                 {"target": "user", "if_revision": 1.5},
                 "if_revision",
-                "if_revision: expected an integer of at least 0, got 1.5",
+                "if_revision: expected an integer from 0 to 9223372036854775807, got 1.5",
             ),
             (
                 {"target": "user", "if_revision": -1},
                 "if_revision",
-                "if_revision: expected an integer of at least 0, got -1",
+                "if_revision: expected an integer from 0 to 9223372036854775807, got -1",
+            ),
+            (
+                {"target": "user", "if_revision": 2**63},
+                "if_revision",
+                "if_revision: expected an integer from 0 to 9223372036854775807, got 9223372036854775808",
             ),
             (
                 {"target": "user", "origin": "root"},
