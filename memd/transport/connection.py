@@ -183,11 +183,15 @@ class Connection:
             self._wire.close()
 
     async def _read(self, conversation: Conversation) -> None:
+        paused = False
         while self._state == "reading":
-            data = await self._wire.receive()
-            self._core.receive_data(data)
+            if paused:  # the rest of the last read comes first, after the other connections
+                await trio.lowlevel.checkpoint()
+            else:
+                self._core.receive_data(await self._wire.receive())
             self._holding = True
             goes_on = self._handle_all(conversation)
+            paused = self._outbox_full
             self.flush()
             if not goes_on:
                 return
@@ -196,9 +200,14 @@ class Connection:
             if conversation.congested:
                 await conversation.wait_clear()
 
+    @property
+    def _outbox_full(self) -> bool:
+        """One read may hold tens of thousands of tiny messages, each with a reply a hundred times its size."""
+        return self._outbox.size > self._max_unsent
+
     def _handle_all(self, conversation: Conversation) -> bool:
-        """Hand over everything that has arrived; False if nothing more can come."""
-        while self._state == "reading":
+        """Hand over what has arrived, until the outbox is full; False if nothing more can come."""
+        while self._state == "reading" and not self._outbox_full:
             try:
                 event = self._core.next_event()
             except RemoteProtocolError as violation:
@@ -214,7 +223,7 @@ class Connection:
                 return False
             else:
                 self._refuse(event)
-        return False
+        return self._state == "reading"
 
     def _refuse(self, message: Unusable) -> None:
         if message.msgid is None:

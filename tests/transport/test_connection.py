@@ -202,6 +202,25 @@ class TestBackpressure:
             assert 100 == len(await served.wire.read_all())
             assert 100 == len(served.talk.handled)
 
+    async def test_replies_to_one_read_are_bounded_too(self) -> None:
+        """A read of tiny messages whose replies are long is worked off in parts; none is left out."""
+        async with serving(SlowPeer(room=10), max_unsent=100) as served:
+            served.wire.feed(*[request(number) for number in range(100)])
+            await trio.testing.wait_all_tasks_blocked()
+            assert len(served.talk.handled) < 40
+            assert [reply(number) for number in range(100)] == await served.wire.read_all()
+
+    async def test_a_read_worked_off_in_parts_lets_others_have_their_turn(self) -> None:
+        """However fast the peer takes its replies."""
+        async with serving(MemoryWire(), max_unsent=100) as served:
+            served.wire.feed(*[request(number) for number in range(100)])
+            turns = 0
+            while len(served.talk.handled) < 100:
+                await trio.lowlevel.checkpoint()
+                turns += 1
+            assert turns > 5
+            assert 100 == len(await served.wire.read_all())
+
     async def test_a_congested_daemon_reads_nothing_until_it_is_clear(self) -> None:
         async with serving(MemoryWire()) as served:
             served.wire.feed(request(1, "congest"))
