@@ -85,6 +85,7 @@ class MemoryStore:
     broken: StoreError | None = None
     reload: bool = False
     starting: bool = False
+    moved: bool = False
     last_commit: float = 0.0
     first_unsynced: float | None = None
     unsynced: int = 0
@@ -192,14 +193,26 @@ class MemoryStore:
             self._check_place()
         self.lock.acquire()
         try:
-            return self.files.read(self.place)
+            image = self.files.read(self.place)
+            self._require_moved_file(image)
         except BaseException:
             self.lock.release()
             raise
+        return image
 
     def looks_unchanged(self) -> bool:
         """True if a stat of the file is the one of the image we have."""
         return self.files.signature(self.place) == self.image.signature
+
+    def _require_moved_file(self, image: Image) -> None:
+        """A file that is missing in another directory than the one it was in is not a deleted file."""
+        if self.moved and image.data is None:
+            msg = (
+                f"{self.place.directory} is not the directory that {self.place.name} was in (not mounted, or made anew), and "
+                "the file is not in it: bring the old one back, or put a file there"
+            )
+            raise StoreUnreadable(msg, path=self.place.path)
+        self.moved = False
 
     def _check_place(self) -> None:
         if identity(self.place.directory) != (self.place.device, self.place.inode):

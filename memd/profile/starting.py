@@ -19,7 +19,7 @@ from memd.profile.memory_store import Foreign, document_from
 from memd.store import queries
 from memd.store.place import in_git_work_tree
 from memd.store.records import StoreRow
-from memd.store.recovery import LastRun, classify
+from memd.store.recovery import LastRun, classify, torn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,14 +45,19 @@ async def recover(store: MemoryStore, committer: Committer, runner: Runner, last
     except StoreError:
         store.publish()
         return
+    if store.moved:
+        if image.data is None:
+            store.publish()
+            return
+        await committer.query(_take_place, journal, store)
     if (image.data or b"") != (store.data or b"") and store.revision:
         known = await committer.query(_known, journal, store)
         finding = classify(
             image.data,
             known.renderings,
             last_run,
-            preimages=known.preimages,
-            checkpointed=store.checkpoint > 0,
+            before=known.before,
+            synced=known.synced,
             in_place=image.in_place,
         )
         if finding == "roll_forward":
@@ -63,16 +68,17 @@ async def recover(store: MemoryStore, committer: Committer, runner: Runner, last
         if data is not None:  # one that cannot be read stays where it is
             store.leftovers.append(path)
             signature = await runner.run(store.files.signature, replace(store.place, name=os.path.basename(path)))
-            await _judge_leftover(store, committer, data, signature.mtime_ns // 1000)
+            await _judge_leftover(store, committer, data, signature.mtime_ns // 1000, same_boot=last_run.same_boot)
     store.publish()
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Bytes the journal has for a store: its renderings, the head first, and what the last group adopted from."""
+    """Bytes the journal has for a store; see ``recovery.classify`` for the fields."""
 
     renderings: Sequence[bytes] = ()
-    preimages: Sequence[bytes] = ()
+    before: Sequence[bytes | None] = ()
+    synced: int = 0
 
 
 def _load(journal: Journal, store: MemoryStore) -> None:
@@ -85,22 +91,43 @@ def _load(journal: Journal, store: MemoryStore) -> None:
         )
         store.id = journal.put_store(row)
         return
-    if (row.device, row.inode) != (place.device, place.inode):
-        row.device, row.inode = place.device, place.inode
-        journal.put_store(row)
     store.id = row.id
     store.checkpoint = row.checkpoint
     store.used_ids = journal.entry_ids(row.id)
     store.take_rendering(journal.head(row.id))
+    # Until a file is seen in it, another directory under the old name may be a disk that is not mounted.
+    store.moved = (row.device, row.inode) != (place.device, place.inode) and bool(store.document.entries)
+
+
+def _take_place(journal: Journal, store: MemoryStore) -> None:
+    """The file is in another directory than it was, as after a restored backup."""
+    place = store.place
+    journal.put_store(
+        StoreRow(
+            id=store.id,
+            directory=place.directory,
+            name=place.name,
+            device=place.device,
+            inode=place.inode,
+            checkpoint=store.checkpoint,
+        )
+    )
+    store.moved = False
 
 
 def _known(journal: Journal, store: MemoryStore) -> Known:
     """Everything a file that is not the head may be instead."""
-    found = queries.recent_renderings(journal, store.id, since_us=0, checkpoint=store.checkpoint, limit=RENDERINGS)
-    renderings = [record for record in found if record.revision <= store.revision]
-    last_group = renderings[1].revision if len(renderings) > 1 else 0
-    preimages = [data for revision, _, data in queries.preimages(journal, store.id) if revision > last_group]
-    return Known([record.data for record in renderings], preimages)
+    checkpoint = store.checkpoint
+    found = queries.recent_renderings(journal, store.id, since_us=0, checkpoint=checkpoint, limit=RENDERINGS)
+    records = [record for record in found if record.revision <= store.revision]
+    previous = records[1] if len(records) > 1 else None
+    last_group = previous.revision if previous else 0
+    merged = [data for revision, _, data in queries.preimages(journal, store.id) if revision > last_group]
+    return Known(
+        [record.data for record in records if record.revision >= checkpoint or record.revision == store.revision],
+        [previous.data if previous else None, *merged],
+        synced=0 if not checkpoint else 1 if checkpoint < store.revision else 2,
+    )
 
 
 def _roll_forward(store: MemoryStore, image: Image) -> Image:
@@ -118,7 +145,9 @@ def _roll_forward(store: MemoryStore, image: Image) -> Image:
         return image
 
 
-async def _judge_leftover(store: MemoryStore, committer: Committer, data: bytes, written_us: int) -> None:
+async def _judge_leftover(
+    store: MemoryStore, committer: Committer, data: bytes, written_us: int, *, same_boot: bool
+) -> None:
     """A temp file a crash left: bytes the journal does not know were displaced from the file and are an outside edit."""
     if not data or data in (store.data, store.image.data):
         return
@@ -126,6 +155,9 @@ async def _judge_leftover(store: MemoryStore, committer: Committer, data: bytes,
     digest = hashlib.sha256(data).digest()
     if await committer.query(queries.has_rendering, journal, store.id, digest):
         return
+    known = await committer.query(_known, journal, store)
+    if not same_boot and any(torn(data, rendering) for rendering in known.renderings):
+        return  # a power loss made it of one of ours
     before = await committer.query(queries.rendering_then, journal, store.id, written_us)
     base = document_from(before) if before is not None else Document()
     store.foreign.append(Foreign(base, data, written_us))

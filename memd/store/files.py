@@ -250,10 +250,7 @@ class Files:
                 f"{place.path} has {status.st_size:,} bytes, more than the {READ_LIMIT:,} that are read: "
                 "it is left untouched"
             )
-            raise StoreUnreadable(
-                msg,
-                path=place.path,
-            )
+            raise StoreUnreadable(msg, path=place.path)
         return Image(
             _read_all(descriptor),
             _signature(status),
@@ -281,11 +278,7 @@ class Files:
             os.fchown(descriptor, like.uid, like.gid)
         except OSError as error:
             msg = f"{place.path} belongs to uid {like.uid}, gid {like.gid}, which memd cannot keep when writing it"
-            raise ReadOnly(
-                msg,
-                path=place.path,
-                errno=error.errno,
-            ) from error
+            raise ReadOnly(msg, path=place.path, errno=error.errno) from error
 
     def _put_new(self, place: Place, temp: str) -> bool:
         """Give the temp file the target's name where there is none; False if somebody made one since we looked."""

@@ -35,19 +35,19 @@ def classify(
     renderings: Sequence[bytes],
     last_run: LastRun,
     *,
-    checkpointed: bool,
-    preimages: Sequence[bytes] = (),
+    before: Sequence[bytes | None],
+    synced: int = 0,
     in_place: bool = False,
 ) -> Finding:
     """Say what the file is.
 
     Args:
         data: The file's bytes, None if it is missing.
-        renderings: The head first, then the ones before it back to the file checkpoint (at least one before the head
-            where there is one).
+        renderings: The head first, then the ones before it back to the file checkpoint.
         last_run: How the last daemon ended.
-        checkpointed: True if the file was ever fsynced together with its directory.
-        preimages: What the last group found in the file and merged, if it did: the state before that group.
+        before: What the file may have held before the last group: the rendering then (None: no file), and what the group
+            found in it and merged.
+        synced: The file checkpoint: 0 for never, 1 for an older revision, 2 for the head.
         in_place: True if the file is rewritten where it is.
 
     Returns:
@@ -60,16 +60,18 @@ def classify(
         return "same"
     if last_run.clean:
         return "outside"
-    previous = renderings[1] if len(renderings) > 1 else None
     if last_run.same_boot:
-        before = (data or b"") == (previous or b"") or data in preimages  # no file and an empty one are the same
-        return "roll_forward" if before or (in_place and _mixture(data, head, previous)) else "outside"
+        ours = any((data or b"") == (state or b"") for state in before)  # no file and an empty one are the same
+        return (
+            "roll_forward" if ours or (in_place and any(_mixture(data, head, state) for state in before)) else "outside"
+        )
     if data is None:
-        return "outside" if checkpointed else "roll_forward"
-    return "roll_forward" if any(_torn(data, known) for known in (*renderings, *preimages)) else "outside"
+        return "outside" if synced else "roll_forward"
+    possible = [*renderings] if synced == 2 else [*renderings, *(state for state in before if state is not None)]
+    return "roll_forward" if any(torn(data, state) for state in possible) else "outside"
 
 
-def _torn(data: bytes, rendering: bytes) -> bool:
+def torn(data: bytes, rendering: bytes) -> bool:
     """True if a power loss can have made ``data`` out of a file that held ``rendering``."""
     return rendering.startswith(data.rstrip(b"\0"))
 

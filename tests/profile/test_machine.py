@@ -21,7 +21,7 @@ from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 from support.faults import CrashingFiles, FailingJournal, RacingHand, TornSwap
 from support.hosts import CALLER, Host, Life, add, remove, replace
-from support.stories import CRASHES, ENDINGS, HANDS, OPERATIONS, Model
+from support.stories import BY_HAND, CRASHES, ENDINGS, HANDS, OPERATIONS, Model
 from trio.testing import MockClock
 
 from memd.errors import Conflict, CurationError, StoreError, WireError
@@ -43,7 +43,7 @@ class ProfileMachine(RuleBasedStateMachine):
         self.host = Host(self.root, connect=self.plan.connect)
         self.host.lag_s = 60  # entries are older than the file that a hand writes next
         self.model = Model()
-        self.seen = b""
+        self.seen: bytes | None = b""
         self.crashed = False
 
     def teardown(self) -> None:
@@ -88,9 +88,13 @@ class ProfileMachine(RuleBasedStateMachine):
                 await self._die(life, ending)
             elif ending == "stop":
                 await self._check(life)
-            elif any(operation[0] == "delete" for operation in operations):
+            elif any(name in {"delete", "truncate"} for name, *_ in operations):
                 await life.look()  # else it may be the state before the last group
         self.crashed = ending != "stop"
+        if self.crashed and any(name in BY_HAND for name, *_ in operations):
+            self.seen = None  # by memd, perhaps
+        else:
+            self.seen = self._bytes()
         if not self.crashed:
             assert [] == self.host.temps()
 
@@ -110,13 +114,10 @@ class ProfileMachine(RuleBasedStateMachine):
 
     async def _operate(self, life: Life, operation: tuple[object, ...]) -> None:
         name = operation[0]
-        if name in {"append", "edit", "delete", "open_editor", "save_editor", "truncate"}:
-            if name not in {"append", "truncate"}:
-                await life.look()  # a version that memd never saw can be no base, and what it never saw cannot be kept
-                self.seen = self._bytes()
-            self._hand(operation, bare=self.seen == self._bytes())
-            if name in {"truncate", "save_editor", "append"}:
-                await life.look()
+        if name in BY_HAND:
+            await life.look()  # two changes that memd sees as one may be read in more than one way
+            self.seen = self._bytes()
+            self._hand(operation, bare=True)
         else:
             await getattr(self, f"_do_{name}")(life, *operation[1:])
 
@@ -310,33 +311,45 @@ class ProfileMachine(RuleBasedStateMachine):
         name, at = operation[0], operation[1] if len(operation) > 1 else 0
         texts, model = self._file(), self.model
         assert isinstance(at, int)
-        if name == "append":
+        if self.seen != self._bytes() and name != "truncate":
+            return
+        if name == "truncate":
+            if texts:
+                self.host.write("")
+            model.present.clear()
+        elif name == "append":
             text = model.text()
             self.host.directory.mkdir(exist_ok=True)
             self.host.append(text + "\n" if bare else f"\n§\n{text}\n")
+            model.saved.append(set(self._file()))
             self._written(text)
-        elif name == "edit" and texts and self.seen == self._bytes():
-            old = texts[at % len(texts)]
+        elif name in {"edit", "delete"} and texts:
+            self._change(texts, at, delete=name == "delete")
+        elif name in {"open_editor", "save_editor"}:
+            self._use_editor(texts, save=name == "save_editor")
+
+    def _change(self, texts: list[str], at: int, *, delete: bool) -> None:
+        """A person alters an entry or deletes it."""
+        model, old = self.model, texts[at % len(texts)]
+        if not delete:
             new = old + " x"
             self._save([new if text == old else text for text in texts])
             model.present[model.present.index(old)] = new
             model.by_hand.add(new)
-        elif name == "delete" and texts and self.seen == self._bytes():
-            gone = texts[at % len(texts)]
-            if set(texts) - {gone} in model.saved:
-                return  # it could as well be the program that saved this before, and does so again without having looked
-            self._save([text for text in texts if text != gone])
-            model.present.remove(gone)
-        elif name == "truncate" and texts:
-            self.host.write("")
-            model.present.clear()
-        elif name == "open_editor" and self.seen == self._bytes():
-            model.opened = texts
-        elif name == "save_editor" and model.opened and self.seen == self._bytes():
-            text = model.text()
-            self._save([*model.opened, text])
+        elif set(texts) - {old} not in model.saved:
+            # Else it could be the program that saved just this before, and does so again without having looked.
+            self._save([text for text in texts if text != old])
+            model.present.remove(old)
+
+    def _use_editor(self, texts: list[str], *, save: bool) -> None:
+        """An editor shows a version, and is saved later with a line more; it deletes nothing that it never showed."""
+        if not save:
+            self.model.opened = texts
+        elif self.model.opened:
+            text = self.model.text()
+            self._save([*self.model.opened, text])
             self._written(text)
-            model.opened = None
+            self.model.opened = None
 
 
 def test_every_promise_is_kept_in_every_story() -> None:

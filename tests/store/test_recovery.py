@@ -11,83 +11,87 @@ CLEAN = LastRun(clean=True, same_boot=True)
 CRASH = LastRun(clean=False, same_boot=True)
 POWER = LastRun(clean=False, same_boot=False)
 HEAD, BEFORE, OLD = b"one\ntwo\n", b"one\n", b"zero\n"
-KNOWN = [HEAD, BEFORE, OLD]
+
+
+def _classify(data: bytes | None, last_run: LastRun, *, synced: int = 1) -> str:
+    """A head, a state before it, and one since the file checkpoint."""
+    return classify(data, [HEAD, BEFORE, OLD], last_run, before=[BEFORE], synced=synced)
 
 
 @pytest.mark.parametrize("last_run", [CLEAN, CRASH, POWER])
 def test_the_head_is_the_head(last_run: LastRun) -> None:
     """However the last daemon ended."""
-    assert "same" == classify(HEAD, KNOWN, last_run, checkpointed=True)
+    assert "same" == _classify(HEAD, last_run)
 
 
 @pytest.mark.parametrize("last_run", [CLEAN, CRASH, POWER])
 def test_a_store_without_history_takes_what_it_finds(last_run: LastRun) -> None:
     """A file that memd never wrote is a person's."""
-    assert "outside" == classify(b"notes\n", [], last_run, checkpointed=False)
-    assert "same" == classify(None, [], last_run, checkpointed=False)
+    assert "outside" == classify(b"notes\n", [], last_run, before=[])
+    assert "same" == classify(None, [], last_run, before=[])
 
 
 @pytest.mark.parametrize("data", [BEFORE, OLD, b"", b"on", None, b"other"])
 def test_after_a_clean_stop_any_difference_is_an_edit(data: bytes | None) -> None:
     """Even one that equals an older state: somebody put it there."""
-    assert "outside" == classify(data, KNOWN, CLEAN, checkpointed=True)
+    assert "outside" == _classify(data, CLEAN)
 
 
 def test_after_a_crash_the_state_before_the_last_group_is_rolled_forward() -> None:
     """It was journaled and not swapped in yet."""
-    assert "roll_forward" == classify(BEFORE, KNOWN, CRASH, checkpointed=True)
+    assert "roll_forward" == _classify(BEFORE, CRASH)
 
 
 @pytest.mark.parametrize("data", [OLD, b"", b"on", None, b"other"])
 def test_after_a_crash_anything_else_is_an_edit(data: bytes | None) -> None:
     """A crash of the process tears no file and goes back no further."""
-    assert "outside" == classify(data, KNOWN, CRASH, checkpointed=False)
+    assert "outside" == _classify(data, CRASH, synced=0)
 
 
 def test_after_a_crash_what_the_last_group_had_found_is_rolled_forward() -> None:
     """Bytes of a person that the group had merged are in its result."""
-    assert "roll_forward" == classify(b"found\n", KNOWN, CRASH, checkpointed=True, preimages=[b"found\n"])
-
-
-def test_a_first_file_that_never_came_to_be_is_written() -> None:
-    """The first group was journaled; there was no file before it."""
-    assert "roll_forward" == classify(None, [HEAD], CRASH, checkpointed=False)
+    assert "roll_forward" == classify(b"found\n", [HEAD], CRASH, before=[BEFORE, b"found\n"], synced=2)
 
 
 @pytest.mark.parametrize("data", [None, b""])
-@pytest.mark.parametrize("known", [[HEAD], [HEAD, b""]])
-def test_no_file_and_an_empty_one_are_the_same_state(data: bytes | None, known: list[bytes]) -> None:
+@pytest.mark.parametrize("before", [None, b""])
+def test_no_file_and_an_empty_one_are_the_same_state(data: bytes | None, before: bytes | None) -> None:
     """Whether the store was empty or never written before the group."""
-    assert "roll_forward" == classify(data, known, CRASH, checkpointed=True)
+    assert "roll_forward" == classify(data, [HEAD], CRASH, before=[before])
 
 
 @pytest.mark.parametrize("data", [BEFORE, OLD, b"", b"on", b"\0\0\0", b"one\n\0\0\0\0"])
 def test_after_another_boot_older_and_torn_files_are_ours(data: bytes) -> None:
     """Nothing since the file checkpoint had to reach the disk, in whole or in part."""
-    assert "roll_forward" == classify(data, KNOWN, POWER, checkpointed=True)
+    assert "roll_forward" == _classify(data, POWER)
 
 
 def test_after_another_boot_other_text_is_an_edit() -> None:
     """A power loss invents nothing."""
-    assert "outside" == classify(b"one\nthree\n", KNOWN, POWER, checkpointed=True)
+    assert "outside" == _classify(b"one\nthree\n", POWER)
+
+
+def test_after_another_boot_what_the_checkpoint_replaced_is_an_edit() -> None:
+    """The disk had the head for certain: somebody put the old text back."""
+    assert "outside" == classify(OLD, [HEAD], POWER, before=[OLD], synced=2)
 
 
 def test_after_another_boot_a_missing_file_was_lost_only_if_it_was_never_checkpointed() -> None:
     """A name that was fsynced does not vanish by itself."""
-    assert "roll_forward" == classify(None, KNOWN, POWER, checkpointed=False)
-    assert "outside" == classify(None, KNOWN, POWER, checkpointed=True)
+    assert "roll_forward" == _classify(None, POWER, synced=0)
+    assert "outside" == _classify(None, POWER, synced=1)
 
 
 def test_a_rewrite_in_place_that_was_cut_off_is_ours() -> None:
     """The head over the longer bytes before it, not yet cut to length."""
     before, head = b"a longer state\n", b"short\n"
     mixture = head + before[len(head) :]
-    assert "roll_forward" == classify(mixture, [head, before], CRASH, checkpointed=True, in_place=True)
-    assert "outside" == classify(mixture, [head, before], CRASH, checkpointed=True)
+    assert "roll_forward" == classify(mixture, [head], CRASH, before=[before], synced=1, in_place=True)
+    assert "outside" == classify(mixture, [head], CRASH, before=[before], synced=1)
 
 
 @given(head=st.binary(min_size=1, max_size=40), cut=st.integers(0, 40), zeros=st.integers(0, 8))
 def test_every_torn_head_is_known_after_another_boot(head: bytes, cut: int, zeros: int) -> None:
     """A prefix, with or without the NULs of blocks that were not written."""
     data = head[:cut] + b"\0" * zeros
-    assert classify(data, [head], POWER, checkpointed=True) in {"same", "roll_forward"}
+    assert classify(data, [head], POWER, before=[None], synced=2) in {"same", "roll_forward"}

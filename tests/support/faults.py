@@ -47,19 +47,26 @@ class FailingJournal:
         self.opened = 0
         self.begun = 0
         self._statements: list[str] = []
+        self._skip = 0
         self._opening = 0
         self._connect = connect
 
     def fail(
-        self, *statements: str, name: str = FSYNC, done: bool = False, crash: bool = False, opening: int = 0
+        self,
+        *statements: str,
+        name: str = FSYNC,
+        done: bool = False,
+        crash: bool = False,
+        opening: int = 0,
+        skip: int = 0,
     ) -> None:
         """Fail at the next statement that begins like the first of these, then at the next like the second, and so on.
 
         ``done``: it is carried out and raises all the same. ``crash``: the process ends there. ``opening``: how often
-        opening fails after the last of them.
+        opening fails after the last of them. ``skip``: how many that fit work before.
         """
         self._statements = list(statements)
-        self.name, self.done, self.crash, self._opening = name, done, crash, opening
+        self.name, self.done, self.crash, self._opening, self._skip = name, done, crash, opening, skip
 
     def heal(self) -> None:
         """Fail no more."""
@@ -76,6 +83,9 @@ class FailingJournal:
     def strikes(self, sql: str) -> bool:
         """Whether this statement fails."""
         if not self._statements or not sql.startswith(self._statements[0]):
+            return False
+        if self._skip:
+            self._skip -= 1
             return False
         del self._statements[0]
         return True

@@ -25,6 +25,7 @@ FAULTS = (
     ("COMMIT", FSYNC, False, 2),
     ("COMMIT", FSYNC, True, 2),
 )
+BY_HAND = frozenset({"append", "edit", "delete", "open_editor", "save_editor", "truncate"})
 _index = st.integers(0, 7)
 WRITES = st.one_of(
     st.tuples(st.just("add")),
