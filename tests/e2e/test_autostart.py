@@ -69,6 +69,8 @@ def test_fifty_at_once_get_one_daemon_each_time(home: Home, suite_profile: str) 
     for turn in range(100 if suite_profile == "long" else 3):
         (pid,) = start_together(home, CROWD, f"turn {turn}")
         assert [pid] == home.daemons()
+        with home.connect(operator=True) as peer:  # a store holds a thousand entries
+            peer.call("memory.wipe", target="memory", confirm="default")
         if turn % 2:
             home.stop_all()
         else:
