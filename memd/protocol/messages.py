@@ -69,27 +69,38 @@ def classify(message: bytes) -> Incoming:
 
 def _classify_loosely(message: bytes) -> Incoming:
     """The same for what strict decoding refuses: methods as bin, integral floats, deep nesting, and nonsense."""
-    parts = _split(message)
-    if parts is None:
+    if not _is_array(message):
         return Unusable(None, InvalidRequest(f"{_SHAPES}; got no array"))
+    length, parts = _length(message), _split(message)
     kind, msgid = _integer(parts, 0), _integer(parts, 1)
-    if kind == 0 and len(parts) == 4 and msgid is not None:
-        method = _text(parts[2])
+    if kind == 0 and length == 4 and msgid is not None:
+        method = _text(parts, 2)
         if method is None:
             return Unusable(msgid, InvalidRequest("the method's name is no UTF-8 text; send it as str"))
         return Request(msgid, method, msgspec.Raw(parts[3]))
-    if kind == 1 and len(parts) == 4 and msgid is not None:
-        return Reply(msgid, msgspec.Raw(parts[2]), msgspec.Raw(parts[3]))
-    if kind == 2 and len(parts) == 3:
-        method = _text(parts[1])
+    if kind == 1 and length == 4 and msgid is not None:
+        return Reply(msgid, _UNREAD, _UNREAD)
+    if kind == 2 and length == 3:
+        method = _text(parts, 1)
         if method is not None:
             return Notification(method, msgspec.Raw(parts[2]))
-    wrong = InvalidRequest(f"{_SHAPES}; got an array of {_length(message)} with kind {kind}")
+    wrong = InvalidRequest(f"{_SHAPES}; got an array of {length} with kind {kind}")
     return Unusable(None if kind in {1, 2} else msgid, wrong)
 
 
 _SHAPES = "a message is [0, msgid, method, params] or [2, method, params]"
-_PARTS = 5  # one more than the longest kind has: enough to see that a message is too long
+_PARTS = 4
+"""As many as the longest kind has; of a longer message the first two are enough."""
+_UNREAD = msgspec.Raw(b"\xc0")
+"""What a stray reply says concerns nobody."""
+
+
+def _is_array(message: bytes) -> bool:
+    return 0x90 <= message[0] <= 0x9F or message[0] in {0xDC, 0xDD}
+
+
+def _is_container(byte: int) -> bool:
+    return 0x80 <= byte <= 0x9F or 0xDC <= byte <= 0xDF
 
 
 def _length(message: bytes) -> int:
@@ -99,18 +110,25 @@ def _length(message: bytes) -> int:
     return int(unpacker.read_array_header())
 
 
-def _split(message: bytes) -> list[bytes] | None:
-    """The first elements of the array that the message is, undecoded; None if it is no array."""
-    first = message[0]
-    if not (0x90 <= first <= 0x9F or first in {0xDC, 0xDD}):
-        return None
-    at = {0xDC: 3, 0xDD: 5}.get(first, 1)
-    parts = []
-    for _ in range(min(_length(message), _PARTS)):
-        scan = HeaderScan(at)
-        scan.advance(message)
-        parts.append(message[at : scan.at])
-        at = scan.at
+def _split(message: bytes) -> list[bytes]:
+    """The first elements of the array that the message is, undecoded.
+
+    The last one, the parameters, is what remains. A container before it ends the list: no kind has one that matters, and
+    a walk through megabytes of nested ones would hold up everybody.
+    """
+    length = _length(message)
+    at = {0xDC: 3, 0xDD: 5}.get(message[0], 1)
+    parts: list[bytes] = []
+    for index in range(min(length, _PARTS)):
+        if index == length - 1:
+            parts.append(message[at:])
+        elif _is_container(message[at]):
+            break
+        else:
+            scan = HeaderScan(at)
+            scan.advance(message)
+            parts.append(message[at : scan.at])
+            at = scan.at
     return parts
 
 
@@ -129,8 +147,8 @@ def _integer(parts: list[bytes], index: int) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def _text(part: bytes) -> str | None:
-    value = _scalar(part)
+def _text(parts: list[bytes], index: int) -> str | None:
+    value = _scalar(parts[index]) if index < len(parts) else None
     if isinstance(value, bytes):
         try:
             return value.decode()

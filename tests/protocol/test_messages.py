@@ -61,6 +61,7 @@ class TestOthers:
     def test_a_stray_reply(self) -> None:
         assert isinstance(classify(pack(1, 3, None, {})), Reply)
         assert isinstance(classify(pack(1, 3.0, None, {})), Reply)
+        assert isinstance(classify(pack(1, 3.0, {"code": 1}, {})), Reply)
 
 
 class TestUnusable:
@@ -71,6 +72,10 @@ class TestUnusable:
             (pack(0, 7, "x", [], 0), 7),
             (pack(0, 7), 7),
             (pack(0, 7, 5, []), 7),
+            (pack(0, 7, {"x": 1}, []), 7),
+            (pack({}, 7, "x", []), None),
+            (pack(0, [7], "x", []), None),
+            (pack(0, 7, [], [], []), 7),
             (pack(0, 7, ["x"], []), 7),
             (pack(0, 7, b"\xff", []), 7),
             (b"\x94\x00\x07\xa1\xff\x90", 7),
