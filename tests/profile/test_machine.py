@@ -16,6 +16,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 import trio
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
@@ -352,6 +353,12 @@ class ProfileMachine(RuleBasedStateMachine):
             self.model.opened = None
 
 
-def test_every_promise_is_kept_in_every_story() -> None:
+def test_every_promise_is_kept_in_a_few_stories() -> None:
+    """Enough to see at once that something is wrong."""
+    run_state_machine_as_test(ProfileMachine, settings=settings(max_examples=12, stateful_step_count=5))
+
+
+@pytest.mark.slow
+def test_every_promise_is_kept_in_many_stories() -> None:
     """``--profile=long`` makes up many more."""
     run_state_machine_as_test(ProfileMachine, settings=settings(stateful_step_count=8))
