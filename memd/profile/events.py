@@ -10,6 +10,7 @@ held back until the earlier ones are released, so that ``since_seq`` never skips
 from __future__ import annotations
 
 from collections import deque
+from functools import partial
 from typing import TYPE_CHECKING
 
 from memd.store import queries
@@ -77,9 +78,14 @@ class EventStream:
 
         ``lost`` is True if events after ``seq`` have been pruned, belong to another journal or did not fit ``limit``.
         """
-        upto = self.seq
-        journal = self._committer.journal
-        found, lost = await self._committer.query(queries.events_since, journal, self.profile, seq, upto, limit)
-        if topics:
-            found = [record for record in found if record.topic in topics]
-        return found, lost
+        return await self._committer.query(
+            partial(
+                queries.events_since,
+                self._committer.journal,
+                self.profile,
+                seq,
+                self.seq,
+                topics=tuple(topics),
+                limit=limit,
+            )
+        )

@@ -105,17 +105,23 @@ def newest_of(journal: Journal, store: int, number: int) -> int:
     return row[0] or 0
 
 
-def events_since(journal: Journal, profile: str, seq: int, upto: int, limit: int) -> tuple[list[EventRecord], bool]:
-    """Events of a profile in ``(seq, upto]``, oldest first, and whether some that should be there are not."""
+def events_since(
+    journal: Journal, profile: str, after: int, upto: int, *, topics: Sequence[str] = (), limit: int
+) -> tuple[list[EventRecord], bool]:
+    """Events of a profile in ``(after, upto]``, oldest first, and whether some that should be there are not.
+
+    ``topics``: which of them; none means all.
+    """
     run = journal.connection.execute
+    wanted = f" AND topic IN ({','.join('?' * len(topics))})" if topics else ""
     rows = run(
-        "SELECT body FROM event WHERE profile=? AND seq>? AND seq<=? ORDER BY seq LIMIT ?",
-        (profile, seq, upto, limit + 1),
+        f"SELECT body FROM event WHERE profile=? AND seq>? AND seq<=?{wanted} ORDER BY seq LIMIT ?",  # noqa: S608 - marks only
+        (profile, after, upto, *topics, limit + 1),
     ).fetchall()
     marks = dict(run("SELECT key, value FROM meta WHERE key IN ('first_seq', 'pruned_seq')").fetchall())
     # 0 asks for everything there is; any other number below the first belongs to another journal.
-    foreign = 0 < seq < int(marks.get("first_seq", 0)) - 1
-    lost = len(rows) > limit or seq > upto or foreign or seq < int(marks.get("pruned_seq", 0))
+    foreign = 0 < after < int(marks.get("first_seq", 0)) - 1
+    lost = len(rows) > limit or after > upto or foreign or after < int(marks.get("pruned_seq", 0))
     return [event_from(body) for (body,) in rows[:limit]], lost
 
 

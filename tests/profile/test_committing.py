@@ -9,7 +9,7 @@ import trio
 from support.faults import FSYNC, FULL, FailingJournal, FullDisk
 from support.hosts import Host, add, remove, replace
 
-from memd.errors import IoFailure, NoSpace, NotFound
+from memd.errors import Conflict, IoFailure, NoSpace, NotFound
 from memd.store.reserve import Reserve
 
 if TYPE_CHECKING:
@@ -91,6 +91,20 @@ class TestFailures:
             assert (done, "beta\n", ["beta"]) == (answer.replayed, host.read(), life.texts())
             assert ["change", "change"] == await life.kinds()
             assert "ok" == life.profile.state("memory").condition
+
+    async def test_what_waited_behind_an_unknown_outcome_is_planned_on_what_is_there(
+        self, host: Host, plan: FailingJournal, autojump_clock: MockClock
+    ) -> None:
+        """Other calls too, and one that reuses the id for something else."""
+        async with host.life() as life:
+            plan.fail("COMMIT", done=True, opening=2)
+            with pytest.raises(IoFailure):
+                await life.do(add("alpha", request_id="r"))
+            tickets = [life.submit(replace("alpha", "beta")), life.submit(add("gamma", request_id="r"))]
+            await tickets[0].wait()
+            with pytest.raises(Conflict):
+                await tickets[1].wait()
+            assert (["beta"], "beta\n") == (life.texts(), host.read())
 
     async def test_an_adoption_that_cannot_be_committed_does_not_spin(
         self, host: Host, plan: FailingJournal, autojump_clock: MockClock

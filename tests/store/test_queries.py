@@ -122,7 +122,7 @@ class TestEvents:
         journal.commit([Part(events=events)])
 
     def _since(self, journal: Journal, seq: int, *, upto: int = 110, limit: int = 100) -> tuple[list[int], bool]:
-        found, lost = queries.events_since(journal, "p", seq, upto, limit)
+        found, lost = queries.events_since(journal, "p", seq, upto, limit=limit)
         return [event.seq for event in found], lost
 
     def test_of_one_profile_in_order(self, journal: Journal) -> None:
@@ -133,6 +133,12 @@ class TestEvents:
     def test_what_does_not_fit_is_lost(self, journal: Journal) -> None:
         """The oldest come first."""
         assert ([101, 103], True) == self._since(journal, 100, limit=2)
+
+    def test_other_topics_take_no_room(self, journal: Journal) -> None:
+        """Whoever asks for one topic has lost nothing because of the others."""
+        journal.commit([Part(events=[EventRecord(seq=111, us=1, topic="rare", profile="p")])])
+        found, lost = queries.events_since(journal, "p", 0, 111, topics=["rare"], limit=1)
+        assert ([111], False) == ([event.seq for event in found], lost)
 
     def test_numbers_of_another_journal_have_lost_everything(self, journal: Journal) -> None:
         """Before the first of this one, or beyond its newest; 0 asks for all there is."""

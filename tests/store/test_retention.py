@@ -143,7 +143,7 @@ class TestTheRest:
         assert ([10], False) == self._since(journal, 9)
 
     def _since(self, journal: Journal, seq: int) -> tuple[list[int], bool]:
-        found, lost = queries.events_since(journal, "p", seq, 10, 100)
+        found, lost = queries.events_since(journal, "p", seq, 10, limit=100)
         return [event.seq for event in found], lost
 
     def test_requests_are_remembered_for_a_day(self, journal: Journal) -> None:
