@@ -22,6 +22,9 @@ _ADVICE = {
     "disabled": "it is switched off in the settings",
 }
 
+_SAYS_WHY = {"stale", "read_only", "unreadable"}
+"""Conditions whose advice needs the detail beside it; that of the others says the same."""
+
 
 def store_notices(profile: Profile) -> list[Notice]:
     """One notice for each thing that is not as usual with the stores."""
@@ -33,9 +36,8 @@ def store_notices(profile: Profile) -> list[Notice]:
         found.extend(state.notices)
         undecodable = [entry.id for entry in state.document.entries if entry.undecodable]
         if undecodable:
-            message = (
-                f"{len(undecodable)} entries of {state.path} hold bytes that are not UTF-8; they are never injected"
-            )
+            count = "1 entry" if len(undecodable) == 1 else f"{len(undecodable)} entries"
+            message = f"{count} of {state.path} with bytes that are not UTF-8: shown, kept, and never injected"
             found.append(Notice("undecodable", message, {"target": target, "ids": undecodable}))
     return found
 
@@ -45,7 +47,7 @@ def snapshot_notices(frozen: FrozenSnapshot) -> list[Notice]:
     return [
         Notice(
             "left_out",
-            f"{count} newest entries of {target} are over the limit and left out",
+            f"{count} newest {'entry' if count == 1 else 'entries'} of {target} left out: over the limit",
             {"target": target, "count": count},
         )
         for target, count in frozen.left_out.items()
@@ -55,6 +57,6 @@ def snapshot_notices(frozen: FrozenSnapshot) -> list[Notice]:
 
 def _condition(state: StoreState) -> Notice:
     message = f"{state.path} is {state.condition.replace('_', '-')}: {_ADVICE[state.condition]}"
-    if state.detail:
+    if state.condition in _SAYS_WHY and state.detail:
         message += f" ({state.detail})"
     return Notice(f"store_{state.condition}", message, {"target": state.target, "path": state.path})

@@ -21,6 +21,7 @@ from memd.errors import (
     PermissionDenied,
     StoreDisabled,
     StoreError,
+    StoreUnreadable,
     TurnBudgetExhausted,
     WireError,
 )
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
 
 FOR_MODELS = (CurationError, Conflict, TurnBudgetExhausted, StoreDisabled, StoreError, PermissionDenied, InvalidParams)
 """What a model is told. Everything else is the host's business."""
+
+NOTHING_TO_READ = {"unreadable": StoreUnreadable.wire_name, "disabled": StoreDisabled.wire_name}
+"""Conditions of a store in which no entries are known, and the errors a model is told."""
 
 REPAIRABLE = (CurationError, Conflict, InvalidParams)
 """After these another, repaired call makes sense."""
@@ -91,10 +95,22 @@ async def _look_and_read(context: Context, target: Target) -> results.ToolAnswer
 def _read(context: Context, target: Target) -> results.ToolAnswer:
     state = context.profile.state(target)
     entries = [translate.entry_ref(item) for item in state.document.entries]
+    if state.condition in NOTHING_TO_READ:  # not the same as empty: a model told so would save everything anew
+        return results.ToolAnswer(
+            success=False,
+            done=True,
+            message=f"{target} cannot be read: {state.detail}",
+            usage=translate.usage_line(state.usage),
+            error=NOTHING_TO_READ[state.condition],
+        )
+    count = f"{len(entries)} {'entry' if len(entries) == 1 else 'entries'}"
+    message = f"{target} has {count}." if entries else f"{target} is empty."
+    if state.condition == "stale":
+        message += f" This is the last good state, the file cannot be read now: {state.detail}"
     return results.ToolAnswer(
         success=True,
         done=True,
-        message=f"{target} has {len(entries)} entries." if entries else f"{target} is empty.",
+        message=message,
         usage=translate.usage_line(state.usage),
         current_entries=entries,
     )
