@@ -224,9 +224,10 @@ class Daemon:
                 self._announce(profiles, listeners)
                 serving.start_soon(self.file_runner.run, describe)  # 50 ms that no client should wait for
                 await operation.stopping.wait()
-                self._begin_stop(server, operation, committer)
+                self._begin_stop(server)
                 dispatcher.drain()
                 with trio.move_on_after(self.settings.daemon.grace_s):
+                    await operation.announce_closing()
                     await dispatcher.wait_idle()
                 dispatcher.abandon()
                 server.close()
@@ -255,8 +256,8 @@ class Daemon:
 
     # -- stop ---------------------------------------------------------------------------------------------------
 
-    def _begin_stop(self, server: Server, operation: Operation, committer: Committer) -> None:
-        """No new connections; everybody connected is told."""
+    def _begin_stop(self, server: Server) -> None:
+        """No new connections, and an end in any case."""
         patience = max(HARD_STOP_S, self.settings.daemon.grace_s + FAREWELL_S)
         killer = threading.Timer(patience, self._give_up)
         killer.daemon = True
@@ -264,8 +265,6 @@ class Daemon:
         self.notifier.stopping()
         self.log.info("stopping")
         server.stop_listening()
-        operation.announce_closing()
-        committer.flush()
 
     def _give_up(self) -> None:
         """A disk or a lock hangs: what is acknowledged is durable, and the next start recovers like after a crash."""

@@ -28,9 +28,11 @@ if TYPE_CHECKING:
     from memd.daemon import Daemon
     from memd.dispatch.context import Services
     from memd.dispatch.dispatcher import Dispatcher
+    from memd.profile.profile import Profile
     from memd.profile.profiles import Profiles
     from memd.store.committer import Committer
     from memd.store.journal import Opened
+    from memd.store.records import EventRecord
     from memd.transport.notify import Notifier
     from memd.transport.server import Server
 
@@ -38,6 +40,8 @@ TICK_S = 1.0
 EXTEND_S = 5.0
 """A start that takes longer than this asks the service manager for more time, again and again."""
 PRUNE_S = 600.0
+ANNOUNCE_S = 0.5
+"""At the end the journal has this long to take the news, without which nobody connected hears it."""
 
 
 class Operation:
@@ -54,6 +58,7 @@ class Operation:
         self._services: Services | None = None
         self._started_us = daemon.clock.now_us()
         self._notices: dict[str, Notice] = {}
+        self._created: dict[str, str] = {}  # profiles made at run time, and their directories
         self._wall_offset_us = self._offset_us()
         if opened.damaged:
             self._notices["journal_damaged"] = Notice(
@@ -189,10 +194,20 @@ class Operation:
             if self._daemon.watchdog_s is not None:
                 nursery.start_soon(self._watchdog, self._daemon.watchdog_s)
 
-    def announce_closing(self) -> None:
-        """Tell everybody that the daemon is about to end."""
+    async def announce_closing(self) -> None:
+        """Tell everybody that the daemon is about to end, and return when that is on its way to them.
+
+        With a journal that takes nothing it is on its way to nobody, and the end does not wait for it.
+        """
+        told = [_published(profile, "daemon.closing") for profile in self._profiles.by_name.values()]
         for profile in self._profiles.by_name.values():
             profile.emit("daemon.closing", data={"pid": self.pid})
+        self._committer.flush()
+        with trio.move_on_after(ANNOUNCE_S):
+            for event in told:
+                await event.wait()
+            if self._services is not None:
+                await self._services.hub.wait_handed_on()
 
     async def _signals(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as received:
@@ -283,17 +298,26 @@ class Operation:
                 )
             else:
                 known.reconfigure(settings)
+        for name in self._created.keys() - wanted.keys():
+            created = self._profiles.by_name.get(name)
+            if created is not None:
+                created.reconfigure(self._general(name))
 
     async def _open_created(self, name: str, where: str) -> None:
-        base = config.ProfileSettings(name=name, dir=where)
+        self._created[name] = where
+        await self._profiles.open(self._general(name))
+        self._attach(name)
+
+    def _general(self, name: str) -> config.ProfileSettings:
+        """The settings of a profile that the settings file does not name: what the general sections say."""
+        base = config.ProfileSettings(name=name, dir=self._created[name])
         general = self._daemon.settings
         shared = {
             field: getattr(general, field)
             for field in config.ProfileSettings.__struct_fields__
             if hasattr(general, field)
         }
-        await self._profiles.open(msgspec.structs.replace(base, **shared))
-        self._attach(name)
+        return msgspec.structs.replace(base, **shared)
 
     def _attach(self, name: str) -> None:
         if self._services is not None and name in self._profiles.by_name:
@@ -317,6 +341,18 @@ async def extend_start(notifier: Notifier, ready: trio.Event) -> None:
             await ready.wait()
         if not ready.is_set():
             notifier.extend_timeout(int(4 * EXTEND_S * 1_000_000))
+
+
+def _published(profile: Profile, topic: str) -> trio.Event:
+    """Set once an event of this topic is published, for good."""
+    published = trio.Event()
+
+    def note(record: EventRecord) -> None:
+        if record.topic == topic:
+            published.set()
+
+    profile.events.subscribe(note)
+    return published
 
 
 def _numbers(version: str) -> tuple[int, ...]:

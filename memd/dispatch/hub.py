@@ -122,6 +122,11 @@ class EventHub:
             published, self._published = self._published, []
             self._hand_on(published)
 
+    async def wait_handed_on(self) -> None:
+        """Until everything published so far is with the subscribers' channels."""
+        while self._published:
+            await trio.lowlevel.checkpoint()
+
     def _publish(self, profile: Profile, record: EventRecord) -> None:
         self._published.append((profile, record))
         self._wake.set()
