@@ -159,6 +159,10 @@ class ServerConnection:
             return encode_error(message.msgid, message.error, message.form)
         return encode_protocol_error(message.error)
 
+    def clear(self) -> None:
+        """Give back the memory of what has arrived and will not be asked for any more."""
+        self._framer.clear()
+
     def _next_message(self) -> bytes | None:
         try:
             return self._framer.next_message()

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from typing import Any
 
 import msgpack
 
@@ -110,7 +111,7 @@ class Framer:
         self._buffer = bytearray()
         self._sizes: deque[int] = deque()  # of the whole messages at the buffer's front
         self._scan: HeaderScan | None = None  # of the message cut short, if there is one
-        self._unpacker = msgpack.Unpacker(read_size=_PARSER_BYTES, max_buffer_size=0)
+        self._unpacker: Any = None  # made when it is needed, and thrown away where it stopped inside an object
         self._unpacker_at = 0
 
     def __repr__(self) -> str:
@@ -124,6 +125,14 @@ class Framer:
     def feed(self, data: bytes) -> None:
         """Take more of the stream."""
         self._buffer += data
+
+    def clear(self) -> None:
+        """Forget everything, and give the memory back."""
+        self._buffer.clear()
+        self._sizes.clear()
+        self._scan = None
+        self._unpacker = None
+        self._unpacker_at = 0
 
     def next_message(self) -> bytes | None:
         """The next whole message, or None as long as there is none.
@@ -160,7 +169,8 @@ class Framer:
 
     def _find_whole(self) -> None:
         """Find borders with the C parser until it runs out of data, or meets what only ``HeaderScan`` can judge."""
-        unpacker, at = self._unpacker, self._unpacker_at
+        unpacker = self._unpacker or msgpack.Unpacker(read_size=_PARSER_BYTES, max_buffer_size=0)
+        at = self._unpacker_at
         whole = False
         try:
             unpacker.feed(self._buffer)
@@ -174,11 +184,7 @@ class Framer:
                     break
         except (msgpack.OutOfData, ValueError):  # ValueError: nested too deep (StackError), or 0xc1 (FormatError)
             pass
-        if whole:
-            self._unpacker_at = at
-        else:  # a parser that stopped inside an object cannot be used again
-            self._unpacker = msgpack.Unpacker(read_size=_PARSER_BYTES, max_buffer_size=0)
-            self._unpacker_at = 0
+        self._unpacker, self._unpacker_at = (unpacker, at) if whole else (None, 0)
 
     def _too_large(self, size: int) -> RemoteProtocolError:
         message = f"a message of at least {size} bytes; the limit is {self._limit} (wire.message_bytes)"

@@ -180,6 +180,8 @@ class Connection:
         finally:
             self._part(conversation)
             self._vanish()
+            self._unsent = None
+            self._core.clear()  # connections end in cycles, which the collector may leave for long
             self._wire.close()
 
     async def _read(self, conversation: Conversation) -> None:

@@ -110,6 +110,20 @@ class TestFramer:
             framer.next_message()
         assert isinstance(caught.value.wire, InvalidRequest)
 
+    def test_clear(self) -> None:
+        """Nothing of a message cut short is left, nor of those that nobody asked for."""
+        framer = Framer(1000)
+        framer.feed(b"\x01\x02\xa5ab")
+        assert b"\x01" == framer.next_message()
+        framer.clear()
+        assert 0 == framer.pending
+        framer.feed(b"\x03\xa2a")
+        assert b"\x03" == framer.next_message()
+        assert None is framer.next_message()
+        framer.clear()
+        framer.feed(b"\x04")
+        assert b"\x04" == framer.next_message()
+
     def test_repr(self) -> None:
         """It shows what it holds."""
         framer = Framer(LIMIT)

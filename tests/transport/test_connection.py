@@ -255,6 +255,16 @@ class TestEndings:
             assert served.wire.closed
             assert 1 == served.talk.partings
 
+    async def test_nothing_of_what_arrived_is_kept(self) -> None:
+        """Whoever sends half of a large message and goes, again and again, must not fill the memory."""
+        async with serving(MemoryWire()) as served:
+            served.wire.feed(b"\xc6\x00\x08\x00\x00" + b"x" * 1000)
+            await trio.testing.wait_all_tasks_blocked()
+            assert "<ServerConnection open <Framer 1005 bytes, 0 messages waiting>>" == repr(served.connection._core)
+            served.wire.end()
+            await served.wire.wait_closed()
+            assert "<ServerConnection closed <Framer 0 bytes, 0 messages waiting>>" == repr(served.connection._core)
+
     async def test_we_end(self) -> None:
         """After what is queued is sent; what was read behind it is not handled."""
         async with serving(MemoryWire()) as served:
