@@ -204,8 +204,8 @@ def _where_undecodable(raw: bytes | bytearray | memoryview | msgspec.Raw) -> str
         if isinstance(value, list):
             pending.extend((where, item) for item in value)
         elif isinstance(value, tuple):
-            pending.extend(("a map's key", key) for key, _ in value)
             pending.extend((str(key), item) for key, item in value)
+            pending.extend(("a map's key", key) for key, _ in value)  # first in line: a broken key can name no field
 
 
 def _has_escapes(text: str) -> bool:

@@ -215,6 +215,12 @@ class TestWhatASenderHasToChange:
             refused(raw).data()["field"] for raw in (as_str, as_bin, as_key, as_bin_key, in_array)
         ]
 
+    def test_a_field_whose_name_is_not_utf8_either(self) -> None:
+        """It cannot be named: the error has to be sendable."""
+        error = refused(b"\x91\x81\xa1\xff\xa1\xff")
+        assert {"field": "a map's key"} == error.data()
+        assert error.message.encode()
+
     @pytest.mark.parametrize("second", [b"\xa6target", b"\xc4\x06target"])
     def test_duplicate_keys(self, second: bytes) -> None:
         """Also when they are the same only as text, and when one of the values is nil."""
