@@ -14,11 +14,11 @@ from memd.errors import IoFailure, StoreError
 from memd.store.records import Part
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from memd.profile.conditions import Conditions
     from memd.profile.group import Group
-    from memd.profile.memory_store import MemoryStore
+    from memd.profile.memory_store import Foreign, MemoryStore
     from memd.profile.requests import Requests
     from memd.profile.swapping import Swapper
     from memd.store.clock import Clock
@@ -44,11 +44,7 @@ class Committing:
     async def commit(self, group: Group, temps: Mapping[MemoryStore, str]) -> None:
         """See a group through. Its work is answered when this returns."""
         if not group.needs_commit:
-            for store in group.drafts:
-                store.foreign.clear()  # looked at, and nothing in it that the head does not have
-            if group.refusals.events:
-                self._conditions.add(group.refusals)  # nobody waits for these
-            self._finish(group, Part(), {})
+            self._answer_only(group)
             return
         part = group.part(self._clock.now_us())
         try:
@@ -62,12 +58,21 @@ class Committing:
             store.attention = False
             store.foreign.clear()  # adopted by this group; the swaps may bring new ones
         failures = await self._swapper.swap_all(group, temps)
-        for store in failures:
-            if group.drafts[store].adopted:  # taken back as well, and still to be adopted
-                store.foreign.extendleft(reversed(adopted[store]))
-                store.attention = True
-                store.postpone(trio.current_time())
+        for store, foreign in adopted.items():
+            if store not in failures:
+                _let_go(store, foreign)
+            elif group.drafts[store].adopted:
+                _take_back(store, foreign)
         self._finish(group, part, failures)
+
+    def _answer_only(self, group: Group) -> None:
+        """Nothing in it has to be durable."""
+        for store in group.drafts:
+            _let_go(store, store.foreign)  # looked at, and nothing in it that the head does not have
+            store.foreign.clear()
+        if group.refusals.events:
+            self._conditions.add(group.refusals)  # nobody waits for these
+        self._finish(group, Part(), {})
 
     def _fail(self, group: Group, error: StoreError) -> None:
         """The journal refused the group: whatever was planned on it, refusals too, is answered with that.
@@ -104,6 +109,18 @@ class Committing:
             self.answered += answer.error is None
             answer.give()
         self._conditions.release(part.events)
+
+
+def _let_go(store: MemoryStore, adopted: Iterable[Foreign]) -> None:
+    """What is durable in the journal, or nothing new, need not lie in a file of its own any longer."""
+    store.leftovers += [foreign.path for foreign in adopted if foreign.path]
+
+
+def _take_back(store: MemoryStore, adopted: Sequence[Foreign]) -> None:
+    """What was adopted was taken back with all that could not be swapped in: it is still to be adopted."""
+    store.foreign.extendleft(reversed(adopted))
+    store.attention = True
+    store.postpone(trio.current_time())
 
 
 def _note_commit(store: MemoryStore, revisions: int, now: float) -> None:

@@ -39,11 +39,16 @@ SECOND_LOOK_S = 1.0
 
 @dataclass(slots=True)
 class Foreign:
-    """Bytes that came to light after a swap, what was in the file before them, and when they were written (0: unknown)."""
+    """Bytes that came to light after a swap.
+
+    ``base`` is what was in the file before them, ``written_us`` when they were written (0: unknown), ``path`` where they
+    still are until they are adopted (``""``: nowhere).
+    """
 
     base: Document
     data: bytes
     written_us: int = 0
+    path: str = ""
 
 
 @dataclass(slots=True)
@@ -157,6 +162,16 @@ class MemoryStore:
                 f"{self.place.path} says who the user is and lies in a Git work tree: it may be pushed",
                 {"target": self.target, "path": self.place.path},
             )
+
+    def held_paths(self) -> set[str]:
+        """Displaced files that somebody looks after: to be looked at again, to be adopted, or to be removed."""
+        held = {lingering.displaced.path for lingering in self.lingering}
+        return held | {foreign.path for foreign in self.foreign} | set(self.leftovers)
+
+    def take_in(self, foreign: Foreign) -> None:
+        """Foreign bytes that the writer's next cycle adopts."""
+        self.foreign.append(foreign)
+        self.attention = True
 
     def postpone(self, now: float) -> None:
         """What was to be adopted could not be committed: not again at once."""

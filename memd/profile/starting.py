@@ -64,11 +64,7 @@ async def recover(store: MemoryStore, committer: Committer, runner: Runner, last
             image = await runner.run(_roll_forward, store, image)
     store.image = image
     store.in_work_tree = store.target == "user" and await runner.run(in_git_work_tree, store.place.directory)
-    for path, data in await runner.run(store.files.leftovers, store.place):
-        if data is not None:  # one that cannot be read stays where it is
-            store.leftovers.append(path)
-            signature = await runner.run(store.files.signature, replace(store.place, name=os.path.basename(path)))
-            await _judge_leftover(store, committer, data, signature.mtime_ns // 1000, same_boot=last_run.same_boot)
+    await _judge_leftovers(store, committer, runner, same_boot=last_run.same_boot)
     store.publish()
 
 
@@ -145,20 +141,33 @@ def _roll_forward(store: MemoryStore, image: Image) -> Image:
         return image
 
 
+async def _judge_leftovers(store: MemoryStore, committer: Committer, runner: Runner, *, same_boot: bool) -> None:
+    """Take in what a crash left beside the file; what is known already is to be removed."""
+    for path, data in await runner.run(store.files.leftovers, store.place):
+        if data is None or path in store.held_paths():
+            continue  # it cannot be read, and stays where it is; or it is looked after
+        signature = await runner.run(store.files.signature, replace(store.place, name=os.path.basename(path)))
+        foreign = await _judge_leftover(store, committer, data, signature.mtime_ns // 1000, same_boot=same_boot)
+        if foreign is None:
+            store.leftovers.append(path)
+        else:
+            foreign.path = path
+            store.take_in(foreign)
+
+
 async def _judge_leftover(
     store: MemoryStore, committer: Committer, data: bytes, written_us: int, *, same_boot: bool
-) -> None:
+) -> Foreign | None:
     """A temp file a crash left: bytes the journal does not know were displaced from the file and are an outside edit."""
     if not data or data in (store.data, store.image.data):
-        return
+        return None
     journal = committer.journal
     digest = hashlib.sha256(data).digest()
     if await committer.query(queries.has_rendering, journal, store.id, digest):
-        return
+        return None
     known = await committer.query(_known, journal, store)
     if not same_boot and any(torn(data, rendering) for rendering in known.renderings):
-        return  # a power loss made it of one of ours
+        return None  # a power loss made it of one of ours
     before = await committer.query(queries.rendering_then, journal, store.id, written_us)
     base = document_from(before) if before is not None else Document()
-    store.foreign.append(Foreign(base, data, written_us))
-    store.attention = True
+    return Foreign(base, data, written_us)

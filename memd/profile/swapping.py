@@ -135,14 +135,12 @@ class Swapper:
         if displaced.data is None:
             return
         seen = draft.image.data or b""
-        if displaced.path:
-            store.leftovers.append(displaced.path)
         if displaced.data != seen:
             base = identify(parse(seen), draft.document)
             if not would_drop(base, displaced.data):  # else: what it is meant to become shows at the second look
-                _take_in(store, base, displaced.data, displaced.written_us())
+                store.take_in(Foreign(base, displaced.data, displaced.written_us(), displaced.path))
                 seen = displaced.data
-                displaced.path = ""  # the name can go once this is durable; what comes later has the descriptor only
+                displaced.path = ""  # the name goes once this is durable; what comes later has the descriptor only
         store.lingering.append(Lingering(trio.current_time() + SECOND_LOOK_S, displaced, seen))
 
     async def second_looks(self, store: MemoryStore, now: float) -> None:
@@ -163,17 +161,19 @@ class Swapper:
     def _note_late(self, store: MemoryStore, due: Sequence[Lingering], found: Sequence[_Looked]) -> None:
         for lingering, (data, written_us) in zip(due, found, strict=True):
             path = lingering.displaced.path
-            if data is None and path in store.leftovers:
-                store.leftovers.remove(path)  # it cannot be read now: the next start judges it
-            if data is not None and data != lingering.seen:
-                _take_in(store, identify(parse(lingering.seen), store.document), data, written_us)
+            if data is None:
+                continue  # it cannot be read now: if it still has a name the next start judges it
+            if data != lingering.seen:
+                base = identify(parse(lingering.seen), store.document)
+                store.take_in(Foreign(base, data, written_us, path))
+            elif path:
+                store.leftovers.append(path)
 
     async def discard_leftovers(self, store: MemoryStore) -> None:
-        """Remove displaced files that were kept by name, once what was foreign in them is adopted and durable."""
-        if not store.foreign and not any(lingering.displaced.path for lingering in store.lingering):
-            for path in store.leftovers:
-                await self._runner.run(store.files.discard, path)
-            store.leftovers.clear()
+        """Remove displaced files that were kept by name and are of no use any longer."""
+        leftovers, store.leftovers = store.leftovers, []
+        for path in leftovers:
+            await self._runner.run(store.files.discard, path)
 
     async def _compensate(self, store: MemoryStore, draft: Draft, group: Group, error: StoreError) -> StoreError:
         """Take a journaled group back for one store whose file could not be swapped in.
@@ -248,12 +248,6 @@ class Swapper:
         store.checkpoint = revision
         self._committer.add(Part(checkpoints=[(store.id, revision)]))
         return 2
-
-
-def _take_in(store: MemoryStore, base: Document, data: bytes, written_us: int) -> None:
-    """Foreign bytes that the writer's next cycle adopts."""
-    store.foreign.append(Foreign(base, data, written_us))
-    store.attention = True
 
 
 def _swap(store: MemoryStore, temp: str | None, data: bytes, image: Image) -> tuple[Displaced, Signature]:
