@@ -64,7 +64,9 @@ def fsync_directory(path: Path | str) -> None:
         os.close(descriptor)
 
 
-def locate(directory: str, name: str, *, roots: tuple[str, ...] = (), uid: int | None = None) -> Place:
+def locate(
+    directory: str, name: str, *, roots: tuple[str, ...] = (), uid: int | None = None, home: str | None = None
+) -> Place:
     """Find the real file behind ``directory/name``.
 
     A link is followed if it and its target belong to us and the target lies in the link's own directory, in the home
@@ -74,6 +76,7 @@ def locate(directory: str, name: str, *, roots: tuple[str, ...] = (), uid: int |
         StoreUnreadable: The directory is missing or no directory, the link dangles, leads outside or is not ours.
     """
     uid = os.geteuid() if uid is None else uid
+    roots = (*roots, os.path.expanduser("~") if home is None else home)
     configured = f"{directory}/{name}"
     try:
         real_directory = os.path.realpath(directory, strict=True)
@@ -130,7 +133,7 @@ def _judge_link(path: str, owner: int, roots: tuple[str, ...], uid: int) -> str:
         msg = f"{path} is a link to {target}, whose directory does not exist"
         raise StoreUnreadable(msg, path=path)
     target = os.path.join(parent, os.path.basename(target))
-    allowed = [os.path.realpath(root) for root in (*roots, os.path.expanduser("~"))]
+    allowed = [os.path.realpath(root) for root in roots]
     if not any(parent == root or parent.startswith(root.rstrip("/") + "/") for root in allowed):
         msg = f"{path} leads to {target}, outside its directory and your home: allow it with [daemon] symlink_roots"
         raise StoreUnreadable(

@@ -55,8 +55,9 @@ def test_a_link_to_an_allowed_root_is_followed(directory: Path) -> None:
     (directory / "MEMORY.md").symlink_to(other / "notes.md")
     place = locate(str(directory), "MEMORY.md", roots=(str(other),))
     assert (f"{other}/notes.md", identity(str(other))) == (place.path, (place.device, place.inode))
+    assert place == locate(str(directory), "MEMORY.md", home=str(directory.parent))
     with pytest.raises(StoreUnreadable, match="symlink_roots"):
-        locate(str(directory), "MEMORY.md")
+        locate(str(directory), "MEMORY.md", home="/nowhere")
 
 
 def test_a_name_that_only_begins_like_a_root_is_outside(directory: Path) -> None:
@@ -66,7 +67,7 @@ def test_a_name_that_only_begins_like_a_root_is_outside(directory: Path) -> None
     (other / "notes.md").write_text("text")
     (directory / "MEMORY.md").symlink_to(other / "notes.md")
     with pytest.raises(StoreUnreadable, match="outside its directory"):
-        locate(str(directory), "MEMORY.md", roots=(str(directory),))
+        locate(str(directory), "MEMORY.md", roots=(str(directory),), home="/nowhere")
 
 
 def test_a_link_that_leaves_through_a_linked_directory_is_outside(directory: Path) -> None:
@@ -77,7 +78,7 @@ def test_a_link_that_leaves_through_a_linked_directory_is_outside(directory: Pat
     (directory / "sub").symlink_to(other)
     (directory / "MEMORY.md").symlink_to("sub/notes.md")
     with pytest.raises(StoreUnreadable, match="outside its directory"):
-        locate(str(directory), "MEMORY.md")
+        locate(str(directory), "MEMORY.md", home="/nowhere")
 
 
 @pytest.mark.parametrize("target", ["gone.md", "gone/notes.md"])
