@@ -18,10 +18,17 @@ PROTOCOL_ERROR = "rpc.protocol_error"
 EVENT = "event"
 
 _encode = msgspec.msgpack.Encoder().encode
+_REPLY_HEAD = b"\x94\x01"  # an array of four, of which the first says that it is a reply
+_NIL = b"\xc0"
 
 
 def encode_result(msgid: int, result: object) -> bytes:
-    """A reply. ``result`` may be, or contain, ``msgspec.Raw`` that was encoded before."""
+    """A reply. ``result`` may be, or contain, ``msgspec.Raw`` that was encoded before.
+
+    One that is nothing else is joined to its head: an encoder would copy the kilobytes of a snapshot as its buffer grows.
+    """
+    if type(result) is msgspec.Raw:
+        return b"".join((_REPLY_HEAD, _encode(msgid), _NIL, result))
     return _encode((1, msgid, None, result))
 
 

@@ -107,3 +107,10 @@ def test_an_event() -> None:
 def test_a_protocol_error() -> None:
     error = InternalError("a bug")
     assert [2, "rpc.protocol_error", [error_map(error)]] == unpack(encode_protocol_error(error))
+
+
+@pytest.mark.parametrize("msgid", [0, 1, 127, 128, 2**32 - 1])
+def test_a_result_that_was_encoded_before_is_taken_as_it_is(msgid: int) -> None:
+    """Byte for byte what encoding it now gives."""
+    result = {"text": "x" * 5000, "stale": False}
+    assert encode_result(msgid, result) == encode_result(msgid, msgspec.Raw(msgspec.msgpack.encode(result)))
