@@ -38,7 +38,7 @@ MSGID = 7_000_000
 
 def raw_request(method: bytes, params: bytes) -> bytes:
     """A request whose method and parameters are encoded already."""
-    return b"\x94\x00" + msgpack.packb(MSGID) + method + params
+    return bytes(b"\x94\x00" + msgpack.packb(MSGID) + method + params)
 
 
 def ask(peer: Peer, params: bytes, method: str = "memory.add") -> Any:
