@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from memd.transport.listener import Listener
 
 _OUT_OF_RESOURCES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
+OPERATOR_ROOM = 8
+"""Connections that operators have beyond the limit: agents that use it up must not keep `memd stop` out."""
 _PAUSE_S = 0.1
 """How long to wait for descriptors or memory to come free: trio's ``serve_listeners`` waits the same."""
 
@@ -169,7 +171,7 @@ class Server:
         if peer.uid not in options.uids:
             self._refuse(wire, PermissionDenied(f"this daemon serves uid {os.geteuid()}, not {peer.uid}"))
             self._log.warning("peer_refused", uid=peer.uid, pid=peer.pid, command=peer.command)
-        elif len(self._connections) >= options.connections:
+        elif len(self._connections) >= options.connections + (OPERATOR_ROOM if listener.role == "operator" else 0):
             self._refuse(wire, TooManyRequests(f"{options.connections} connections are open (wire.connections)"))
         else:
             self._accepted += 1

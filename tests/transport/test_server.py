@@ -165,6 +165,18 @@ async def test_clients_beyond_the_limit_are_told() -> None:
             client.close()
 
 
+async def test_operators_are_let_in_when_agents_have_used_up_the_limit() -> None:
+    """Else nobody could stop the daemon."""
+    async with running() as world:
+        clients = [await Client.connect(world.agent) for _ in range(3)]
+        for client in clients:
+            await client.ask()
+        operator = await Client.connect(world.operator)
+        assert [1, 1, None, "operator"] == await operator.ask()
+        for client in (*clients, operator):
+            client.close()
+
+
 async def test_another_user_is_told_and_noted() -> None:
     """Who is refused is known by uid, pid and command."""
     async with running(ServerOptions(message_bytes=1, connections=1, uids=frozenset({os.geteuid() + 1}))) as world:
