@@ -26,7 +26,7 @@ from memd.dispatch.context import Services
 from memd.dispatch.dispatcher import Dispatcher
 from memd.dispatch.handlers import method_table
 from memd.dispatch.hub import EventHub
-from memd.errors import OwnedElsewhere, ProfileOwned, StartupError, StoreError
+from memd.errors import NoSpace, OwnedElsewhere, ProfileOwned, StartupError, StoreError
 from memd.limits import raise_descriptor_limit
 from memd.operation import Operation, extend_start
 from memd.profile.profiles import Profiles
@@ -111,6 +111,7 @@ class Daemon:
         self.connections = connections
         self.state = state
         self.clock = Clock()
+        self.reserve = Reserve(state / "reserve")
         self.journal_runner = ThreadRunner("journal")
         self.file_runner = ThreadRunner("files", size=FILE_THREADS)
         self.notifier = Notifier.from_environ(os.environ)
@@ -135,7 +136,7 @@ class Daemon:
 
     async def _run(self) -> None:
         journal = Journal(self.state / "journal.db")
-        opened = await self.journal_runner.run(journal.open)
+        opened = await self.journal_runner.run(_open, journal, self.reserve)
         committer = await self._committer(journal, opened)
         async with trio.open_nursery() as services:
             services.start_soon(committer.run)
@@ -173,15 +174,14 @@ class Daemon:
             await self.journal_runner.run(journal.begin_numbers, max(seq + 1, base))
         if opened.damaged:
             self.log.error("journal_damaged", set_aside=opened.damaged, lost="history, undo, remembered request ids")
-        reserve = Reserve(self.state / "reserve")
-        if not await self.journal_runner.run(reserve.keep):
-            self.log.warning("no_reserve", path=str(reserve.path), reason="the disk has no 4 MiB left")
+        if not await self.journal_runner.run(self.reserve.keep):
+            self.log.warning("no_reserve", path=str(self.reserve.path), reason="the disk has no 4 MiB left")
         return Committer(
             journal,
             self.journal_runner,
             next_revision=max(revision + 1, base),
             next_seq=max(seq + 1, base),
-            reserve=reserve,
+            reserve=self.reserve,
         )
 
     def _listeners(self) -> list[Listener]:
@@ -291,6 +291,17 @@ def _claim_state(state: Path) -> Ownership:
         message = f"another memd serves {state}" + (f": pid {pid}" if pid else "")
         raise OwnedElsewhere(message) from None
     return owner
+
+
+def _open(journal: Journal, reserve: Reserve) -> Opened:
+    """Open the journal; on a full disk with the room that was kept for such a day."""
+    try:
+        return journal.open()
+    except NoSpace:
+        journal.close(clean=False)  # its lock would keep the next attempt out
+        if not reserve.spend():
+            raise
+    return journal.open()
 
 
 def _close_clean(journal: Journal) -> None:
