@@ -52,6 +52,17 @@ async def test_events_reach_those_who_asked_for_the_topic(world: World, hub: Eve
     assert [(2, "b")] == some.seen
 
 
+async def test_what_was_published_can_be_waited_for(world: World, hub: EventHub) -> None:
+    """Whoever is about to close the connections knows then that the last event is on its way."""
+    reader = Reader()
+    hub.subscribe("default", Subscription(frozenset(), reader))
+    world.profile.emit("a")
+    assert [] == reader.seen
+    with trio.fail_after(1):
+        await hub.wait_handed_on()
+    assert [(1, "a")] == reader.seen
+
+
 async def test_events_of_another_profile_do_not(hub: EventHub, world: World) -> None:
     """A connection has one profile."""
     reader, other = Reader(), MemoryProfile("work")

@@ -14,6 +14,8 @@ from memd.errors import Busy, DeadlineExceeded, StoreDisabled
 if TYPE_CHECKING:
     from support.fake_daemon import Client
 
+    from memd.profile.values import StoreCondition
+
 
 def tool(client: Client, /, **arguments: Any) -> Any:
     return client.ok("memory.tool", arguments=arguments)
@@ -33,6 +35,28 @@ async def test_reading(client: Client) -> None:
     tool(client, action="add", target="memory", content="Uses uv")
     answer = tool(client, action="read", target="memory")
     assert [{"id": "e1", "chars": 7, "text": "Uses uv"}] == answer["current_entries"]
+
+
+@pytest.mark.parametrize(("condition", "error"), [("unreadable", "store_unreadable"), ("disabled", "store_disabled")])
+async def test_what_cannot_be_read_is_not_called_empty(
+    client: Client, world: World, condition: StoreCondition, error: str
+) -> None:
+    """A model that is told so would save everything anew."""
+    world.profile.put("memory", condition=condition, detail="it is a directory")
+    answer = tool(client, action="read", target="memory")
+    assert (False, True, error) == (answer["success"], answer["done"], answer["error"])
+    assert "memory cannot be read: it is a directory" == answer["message"]
+    assert "current_entries" not in answer
+
+
+async def test_the_last_good_state_is_called_that(client: Client, world: World) -> None:
+    """With why, so that the model does not take it for the present."""
+    tool(client, action="add", target="memory", content="Uses uv")
+    world.profile.put("memory", condition="stale", detail="it is a directory")
+    answer = tool(client, action="read", target="memory")
+    assert (True, 1) == (answer["success"], len(answer["current_entries"]))
+    expected = "memory has 1 entry. This is the last good state, the file cannot be read now: it is a directory"
+    assert expected == answer["message"]
 
 
 async def test_reading_sees_what_others_wrote(client: Client, world: World) -> None:
