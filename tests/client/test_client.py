@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import socket
+import threading
 from typing import TYPE_CHECKING
 
+import msgpack
 import pytest
 from support.scripted_server import Call, ScriptedServer, answers, entry, in_turn, mutation, say_hello
 
@@ -15,7 +18,9 @@ from memd_client.errors import (
     NotRunning,
     OverLimit,
     Timeout,
+    TooLarge,
 )
+from memd_client.wire import Deadline, connect
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -180,6 +185,28 @@ def test_a_daemon_that_refuses_hello_says_why(server: ScriptedServer) -> None:
     with client_of(server) as client, pytest.raises(MemdError) as caught:
         client.rpc_ping()
     assert ["a", "b"] == caught.value.data["profiles"]
+
+
+def test_the_parting_words_are_heard_by_a_client_that_is_still_sending(tmp_path: Path) -> None:
+    """A message over the limit is refused at its header; sending it again and again would not make it smaller."""
+
+    def refuse(listener: socket.socket) -> None:
+        sock, _ = listener.accept()
+        with sock:
+            sock.recv(1024)
+            error = {"code": 6, "name": "too_large", "message": "8 MiB at most", "retryable": False, "data": {}}
+            sock.sendall(msgpack.packb([2, "rpc.protocol_error", [error]]))
+
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "s"))
+        listener.listen()
+        thread = threading.Thread(target=refuse, args=(listener,))
+        thread.start()
+        connection = connect(str(tmp_path / "s"), Deadline(5))
+        with pytest.raises(TooLarge, match="8 MiB at most"):
+            connection.request("memory.add", {"content": "x" * 2**22}, Deadline(5))
+        thread.join()
+    assert connection.closed
 
 
 def test_the_parting_words_of_a_daemon_are_the_error(server: ScriptedServer) -> None:

@@ -197,10 +197,25 @@ class Connection:
         try:
             self._sock.sendall(data)
         except OSError as error:  # a message that was cut is never carried out
+            self._hear_out()
             raise self._lost(error, sent=False) from error
         except BaseException:
             self.close()  # cut in the middle, nothing after it could be understood
             raise
+
+    def _hear_out(self) -> None:
+        """Take what the daemon said before it hung up on a message, for example that it is too large."""
+        try:
+            self._sock.setblocking(False)
+            while data := self._sock.recv(RECEIVE_BYTES):
+                self._unpacker.feed(data)
+        except OSError:
+            pass  # it said nothing more
+        try:
+            while self._buffered() is not None:
+                pass
+        except MemdError:
+            return  # the connection is lost, whatever that was
 
     def _receive(self, deadline: Deadline) -> list[Any] | None:
         """The next message; notifications are also put aside. None if the deadline comes first."""
