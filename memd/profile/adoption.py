@@ -128,7 +128,7 @@ def adopt(  # noqa: PLR0913 - a three-way merge with its circumstances, each of 
         return merge(head, theirs, head, stamp=stamp, new_id=new_id, protect=protect)
     candidates = [last, *(rendering.document for rendering in older)]
     for candidate in candidates:  # an older one: by a program that held it open
-        appended = split_appended(candidate, data)
+        appended = split_appended(candidate, data) if _may_go_on(theirs, candidate) else None
         if appended is not None and not _begins_with(theirs, candidate):
             return merge(candidate, appended, head, stamp=stamp, new_id=new_id)
     texts = {entry.text for entry in theirs.entries}
@@ -159,7 +159,8 @@ def only_altered(last: Document, theirs: Document, older: Sequence[Older] = ()) 
 
 
 def _same(one: Document, two: Document) -> bool:
-    return [entry.text for entry in one.entries] == [entry.text for entry in two.entries]
+    pairs = zip(one.entries, two.entries, strict=False)
+    return len(one.entries) == len(two.entries) and all(mine.text == other.text for mine, other in pairs)
 
 
 def _recent(entry: Entry, changed_us: int) -> bool:
@@ -169,6 +170,12 @@ def _recent(entry: Entry, changed_us: int) -> bool:
 
 def _alike(first: str, second: str) -> bool:
     return fuzz.ratio(first.casefold(), second.casefold(), score_cutoff=ALIKE) >= ALIKE
+
+
+def _may_go_on(theirs: Document, candidate: Document) -> bool:
+    """False if the file cannot be the candidate with something appended: a look at one entry, for a thousand candidates."""
+    last = len(candidate.entries) - 1
+    return 0 <= last < len(theirs.entries) and theirs.entries[last].text.startswith(candidate.entries[last].text)
 
 
 def _begins_with(theirs: Document, candidate: Document) -> bool:
