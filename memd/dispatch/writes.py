@@ -14,6 +14,7 @@ import msgspec
 
 from memd.dispatch.call import Pending
 from memd.errors import CurationError, TurnBudgetExhausted, WireError
+from memd.profile.edits import usage_map
 from memd.profile.values import Mutation
 
 if TYPE_CHECKING:
@@ -77,9 +78,13 @@ def submit(context: Context, write: Write, params: Any, answer: Callable[[Commit
 
 def refusal(context: Context, writing: Writing, mutation: Mutation, error: Exception) -> Exception:
     """The error as the caller gets it: a repairable one counted, and from the budget's end on a terminal one."""
-    budget = writing.budget
-    if budget is None or not isinstance(error, CurationError):
+    if not isinstance(error, CurationError):
         return error
+    # Always the real usage: a model that merely believes that the store is full throws away what it should keep.
+    usage = error.extra.get("usage") or usage_map(context.profile.state(mutation.target).usage)
+    budget = writing.budget
+    if budget is None:
+        return _with(error, error.message, usage=usage)
     failure = budget.refuse(
         _call_mark(mutation),
         limit=context.profile.settings.turn.failure_budget,
@@ -92,12 +97,14 @@ def refusal(context: Context, writing: Writing, mutation: Mutation, error: Excep
             "go on and answer the user; what is worth keeping can be saved in a later turn"
         )
         batch = {key: error.extra[key] for key in _OF_BATCH if key in error.extra}
-        return TurnBudgetExhausted(message, outcome=error.outcome, cause=error.wire_name, failures=failures, **batch)
+        return TurnBudgetExhausted(
+            message, outcome=error.outcome, cause=error.wire_name, failures=failures, usage=usage, **batch
+        )
     message = error.message
     if failure.repeated:
         message += "; this is the same call as before, and unchanged it will fail the same way again"
     message += f" (refusal {failure.count} of {failure.limit} in this turn)"
-    return _with(error, message, failures=failures)
+    return _with(error, message, failures=failures, usage=usage)
 
 
 def _with(error: WireError, message: str, **extra: Any) -> WireError:

@@ -37,6 +37,17 @@ async def test_the_four_verbs(client: Client) -> None:
     assert 0 == removed["usage"]["chars"]
 
 
+@pytest.mark.parametrize("operator", [False, True])
+async def test_every_refusal_tells_the_real_usage(world: World, *, operator: bool) -> None:
+    """A model that merely believes that the store is full throws away what it should keep; the last one tells it too."""
+    client = world.client(role="operator" if operator else "agent")
+    client.ok("memory.add", target="memory", content="Uses uv")
+    names = ["not_found"] * 3 + ["not_found" if operator else "turn_budget_exhausted"]
+    refused = [client.fails(name, "memory.remove", target="memory", old_text="no such") for name in names]
+    usage = {"chars": 7, "limit": 2200, "free": 2193, "percent": 0, "near_limit": False}
+    assert [usage] * 4 == [error["data"]["usage"] for error in refused]
+
+
 async def test_aliases_and_absent_fields(client: Client) -> None:
     """The daemon's one normaliser."""
     client.ok("memory.add", target="memory", text="Uses uv")
