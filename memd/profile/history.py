@@ -48,6 +48,12 @@ class Selector:
     job: str | None = None
     last: int | None = None
 
+    @property
+    def field(self) -> str:
+        """The name of the parameter that was used."""
+        used = (name for name in ("revision", "session", "job", "last") if getattr(self, name) is not None)
+        return next(used, "revision")
+
 
 @dataclass(frozen=True, slots=True)
 class RevisionRow:
@@ -164,6 +170,8 @@ class History:
             undone=False,
             kind="undo" if redo else None,
         )
+        if redo and selector.last is None:
+            return await self._select_undos_of(msgspec.structs.replace(wanted, kind=None, undone=True))
         return await self._collect(wanted, last=selector.last, redo=redo)
 
     async def originals(self, undos: Iterable[RevisionRecord]) -> dict[int, int | None]:
@@ -179,6 +187,16 @@ class History:
         if record.kind != "undo" or record.undone_by is not None:
             raise NoSuchRevision(number)
         return [record]
+
+    async def _select_undos_of(self, wanted: RevisionFilter) -> list[RevisionRecord]:
+        """The undos of a session's or a job's revisions, whoever made them; not those that took back others' with them."""
+        undone = await self._collect(wanted, last=None, redo=True)
+        theirs = {record.revision for record in undone}
+        numbers = sorted({record.undone_by for record in undone if record.undone_by is not None}, reverse=True)
+        undos = [(await self.revision(number)).record for number in numbers]
+        return [
+            undo for undo in undos if undo.kind == "undo" and undo.undone_by is None and theirs.issuperset(undo.undoes)
+        ]
 
     async def _collect(self, wanted: RevisionFilter, *, last: int | None, redo: bool) -> list[RevisionRecord]:
         found: list[RevisionRecord] = []

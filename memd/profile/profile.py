@@ -157,7 +157,9 @@ class Profile:
         records = await self._history.select(selector, redo=redo)
         if not records:
             message = "there is nothing to redo" if redo else "there is nothing to undo"
-            raise NoSuchRevision(selector.revision) if selector.revision else InvalidParams(message, field="last")
+            raise (
+                NoSuchRevision(selector.revision) if selector.revision else InvalidParams(message, field=selector.field)
+            )
         by_store: dict[MemoryStore, list[tuple[int, tuple[Any, ...]]]] = {}
         for record in records:
             store = next(store for store in self.stores.values() if store.id == record.store)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec import structs
 from support.hosts import CALLER, Host, add, remove, replace
 
 from memd.errors import InvalidParams, NoSuchRevision, NotFound
@@ -125,6 +126,29 @@ class TestSelectors:
             await life.profile.undo(Selector(revision=undone.revisions[0]), CALLER, redo=True)
         with pytest.raises(NoSuchRevision):
             await life.profile.undo(Selector(revision=1), CALLER, redo=True)
+
+    async def test_a_session_is_undone_and_redone_by_name(self, life: Life, autojump_clock: MockClock) -> None:
+        """Whoever undid it; both stores, again and again."""
+        caller = structs.replace(CALLER, session="s")
+        for mutation in (add("theirs"), add("who", target="user")):
+            await life.do(structs.replace(mutation, caller=caller))
+        await life.add("other")
+        for _ in range(2):
+            await life.profile.undo(Selector(session="s"), CALLER)
+            assert (["other"], []) == (life.texts(), life.texts("user"))
+            await life.profile.undo(Selector(session="s"), CALLER, redo=True)
+            assert (["theirs", "other"], ["who"]) == (life.texts(), life.texts("user"))
+        with pytest.raises(InvalidParams, match="nothing to redo") as caught:
+            await life.profile.undo(Selector(session="s"), CALLER, redo=True)
+        assert "session" == caught.value.extra["field"]
+
+    async def test_a_session_is_not_redone_with_others(self, life: Life, autojump_clock: MockClock) -> None:
+        """What took back theirs in one revision with another's is redone by its number."""
+        await life.do(structs.replace(add("theirs"), caller=structs.replace(CALLER, session="s")))
+        await life.add("other")
+        await life.profile.undo(Selector(last=2), CALLER)
+        with pytest.raises(InvalidParams, match="nothing to redo"):
+            await life.profile.undo(Selector(session="s"), CALLER, redo=True)
 
 
 class TestExplain:
