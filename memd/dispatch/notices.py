@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from memd.sessions import FrozenSnapshot
 
 _ADVICE = {
-    "foreign": "it has no borders between entries; `memd import` turns it into entries, nothing is rewritten before",
+    "foreign": "it has no borders (§) between entries, so that all of it is one; edit changes parts of it, nothing else is rewritten",
     "stale": "its file cannot be read now, the last good state is served",
     "read_only": "its file cannot be written, reading goes on",
     "unreadable": "its file cannot be read and there is no earlier state",

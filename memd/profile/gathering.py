@@ -13,7 +13,7 @@ from __future__ import annotations
 
 SHARE = 0.25
 """Of the last cycle's time: what a wait may cost those who wait already."""
-MOST_S = 0.005
+MOST_S = 0.008
 """And no longer than this, however slow the disk is."""
 PAUSE = 16
 """Groups without a wait after one that was in vain."""

@@ -248,9 +248,14 @@ def _record_adoption(draft: Draft, merged: Merged, data: bytes) -> None:
     draft.notices.append(
         notice(
             "outside_adopted",
-            f"{draft.store.place.name} was changed by another program; its {len(merged.changes)} changes were taken in first.",
+            f"{draft.store.place.name} was changed by another program; that was taken in first ({_count(merged)}).",
             revision=draft.revision,
             dropped=dropped,
             kept=kept,
         )
     )
+
+
+def _count(merged: Merged) -> str:
+    count = len(merged.changes)
+    return "no entry changed" if not count else "1 change" if count == 1 else f"{count} changes"

@@ -123,7 +123,7 @@ class MemoryStore:
             condition = "read_only" if read_only else "stale" if known else "unreadable"
             detail = problem.message
         elif is_foreign(self.document):
-            condition, detail = "foreign", "Markdown without borders: `memd import` turns it into entries"
+            condition, detail = "foreign", "Markdown without borders: all of it is one entry"
         return StoreState(
             self.target,
             self.place.configured,

@@ -12,11 +12,11 @@ import trio
 from msgspec.structs import replace
 
 from memd.deferred import Ticket
-from memd.errors import InvalidParams, NoSuchRevision, WireError
+from memd.errors import Conflict, InvalidParams, NoSuchRevision, WireError
 from memd.profile.entries import make_entry
 from memd.profile.history import Explanation, History, RevisionRow, Selector, change_from
 from memd.profile.values import TARGETS, Caller, Limits, Mutation, StoreState, Target, TargetChange, Undone
-from memd.profile.work import Edit, Import, Invert, SetEntries, Work
+from memd.profile.work import Edit, Import, Invert, SetEntries, Work, shown
 from memd.store.queries import RevisionFilter
 from memd.store.records import EventRecord, Part
 
@@ -253,6 +253,7 @@ class Profile:
 
     async def explain(self, text: str) -> list[Explanation]:
         """What became of a text, newest first within each kind."""
+        await self.writer.committer.settle()  # refusals ride with a group that nobody waits for
         return await self._history.explain(text)
 
     # -- events -------------------------------------------------------------------------------------------------
@@ -296,6 +297,8 @@ class Profile:
                 store.require_usable()
             repeated = self._repeat(request_id, fingerprint)
         except WireError as error:
+            if isinstance(error, Conflict) and plan.stores:
+                error.extra["current"] = shown(plan.stores[0].state.document)
             ticket = Ticket()
             ticket.fail(error)
             return ticket

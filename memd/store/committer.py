@@ -9,6 +9,7 @@ the next. One task owns the journal; everybody else asks it.
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from collections import deque
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -176,6 +177,12 @@ class Committer:
         if self._items:
             self._urgent = True
             self._wake.set()
+
+    async def settle(self) -> None:
+        """Wait until everything handed in so far is durable; at once if nothing waits. Failures are its owners' business."""
+        if self._items:
+            with contextlib.suppress(StoreError):
+                await self.commit(Part())
 
     def block(self, error: StoreError) -> None:
         """Take no more commits: every one from now on fails with ``error``."""
