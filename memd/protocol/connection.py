@@ -137,6 +137,8 @@ class ServerConnection:
         if self.state is State.CLOSED:
             msg = "next_event() on a closed connection"
             raise LocalProtocolError(msg)
+        if not self._framer.pending and not self._ended:
+            return NEED_DATA  # after nearly every request: nothing is left to look at
         while (message := self._next_message()) is not None:
             event = classify(message)
             if not isinstance(event, Reply):

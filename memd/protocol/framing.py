@@ -147,6 +147,10 @@ class Framer:
         size = self._sizes.popleft()
         if size > self._limit:
             raise self._too_large(size)
+        if size == len(self._buffer):
+            message = bytes(self._buffer)
+            self._buffer.clear()
+            return message
         message = bytes(self._buffer[:size])
         del self._buffer[:size]  # bytearray moves its start: no copy of the rest
         return message
