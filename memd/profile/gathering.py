@@ -5,7 +5,7 @@ at most. What must not be here: the waiting itself, tasks, the clock.
 
 Clients in a loop fall into two halves by themselves: one is answered while the other waits for the next group. Each
 cycle has a price that does not depend on its size (an fsync, three thread hops), so a group of both halves is cheaper:
-measured with 64 clients, a quarter more writes a second and a shorter wait for each. It is only tried when somebody
+measured once before and after, with 64 clients and 4 ms a sync on a busy machine, 14.5 instead of 13.3 times the baseline. It is only tried when somebody
 waits already, and given up for a while when those who were answered do not come back.
 """
 
