@@ -12,6 +12,7 @@ tried once more.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import msgpack
@@ -151,7 +152,7 @@ def _refuse_key(what: str) -> NoReturn:
 
 
 def _refuse_duplicate(keys: list[Any]) -> NoReturn:
-    twice = next(key for key in keys if keys.count(key) > 1)
+    twice = Counter(keys).most_common(1)[0][0]
     msg = f"{twice}: stands twice in one map; send it once"
     raise InvalidParams(msg, field=str(twice))
 

@@ -44,6 +44,9 @@ _FIXED: dict[int, _Header] = {
 }
 _HEADERS: tuple[_Header, ...] = tuple({**_LENGTHS, **_FIXED}.get(byte, (0, 0, 0, 0)) for byte in range(256))
 _NEVER_USED = 0xC1
+MAX_VALUES = 500_000
+"""Values in one message. A whole profile with its history has fewer; 8 MiB of one-byte maps, decoded in one piece, would
+keep everybody else waiting for ten seconds (about 1 µs a value)."""
 _PARSER_BYTES = 16384
 """What the C parser sets aside from the start; its default of 1 MiB would be mapped anew for every message cut short."""
 
@@ -52,14 +55,15 @@ class HeaderScan:
     """The walk over one object's headers, resumable at any byte.
 
     ``at`` is where the next header stands, ``missing`` how many objects are still to come; each takes a byte or more,
-    so ``at + missing`` is the least that the object can measure.
+    so ``at + missing`` is the least that the object can measure. ``seen`` counts the objects passed.
     """
 
-    __slots__ = ("at", "missing")
+    __slots__ = ("at", "missing", "seen")
 
     def __init__(self, at: int = 0) -> None:
         self.at = at
         self.missing = 1
+        self.seen = 0
 
     def advance(self, data: bytes | bytearray) -> bool:
         """Walk on as far as ``data`` goes; True once the object ends inside it, at ``at``.
@@ -67,11 +71,12 @@ class HeaderScan:
         Raises:
             RemoteProtocolError: the stream holds the one byte that MessagePack never uses.
         """
-        at, missing, end = self.at, self.missing, len(data)
+        at, missing, seen, end = self.at, self.missing, self.seen, len(data)
         while missing and at < end:
             run = _SINGLES.match(data, at, min(end, at + missing))
             if run is not None:
                 missing -= run.end() - at
+                seen += run.end() - at
                 at = run.end()
                 continue
             step = _step(data, at)
@@ -79,7 +84,8 @@ class HeaderScan:
                 break
             at += step[0]
             missing += step[1] - 1
-        self.at, self.missing = at, missing
+            seen += 1
+        self.at, self.missing, self.seen = at, missing, seen
         return not missing and at <= end
 
 
@@ -165,11 +171,14 @@ class Framer:
                 return
             self._scan = HeaderScan()
         scan = self._scan
-        if scan.advance(self._buffer):
+        whole = scan.advance(self._buffer)
+        if scan.at + scan.missing > self._limit:
+            raise self._too_large(scan.at + scan.missing)
+        if scan.seen + scan.missing > MAX_VALUES:
+            raise self._too_many(scan.seen + scan.missing)
+        if whole:
             self._sizes.append(scan.at)
             self._scan = None
-        elif scan.at + scan.missing > self._limit:
-            raise self._too_large(scan.at + scan.missing)
 
     def _find_whole(self) -> None:
         """Find borders with the C parser until it runs out of data, or meets what only ``HeaderScan`` can judge."""
@@ -189,6 +198,10 @@ class Framer:
         except (msgpack.OutOfData, ValueError):  # ValueError: nested too deep (StackError), or 0xc1 (FormatError)
             pass
         self._unpacker, self._unpacker_at = (unpacker, at) if whole else (None, 0)
+
+    def _too_many(self, values: int) -> RemoteProtocolError:
+        message = f"a message of at least {values} values; the limit is {MAX_VALUES}: send fewer at a time"
+        return RemoteProtocolError(TooLarge(message, limit=MAX_VALUES, size=values))
 
     def _too_large(self, size: int) -> RemoteProtocolError:
         message = f"a message of at least {size} bytes; the limit is {self._limit} (wire.message_bytes)"

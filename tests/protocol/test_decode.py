@@ -228,6 +228,13 @@ class TestWhatASenderHasToChange:
             error = refused(b"\x91\x82\xa6target\xa6memory" + second + value)
             assert "target: stands twice in one map; send it once" == error.message
 
+    def test_one_duplicate_among_very_many_keys(self) -> None:
+        """Finding it takes one walk; comparing each key with each would take hours."""
+        count = 200_000
+        pairs = b"".join([b"\xa5%05x\xc0" % n for n in [*range(count), count - 1]])
+        error = refused(b"\x91\xdf" + (count + 1).to_bytes(4, "big") + pairs)
+        assert f"{count - 1:05x}: stands twice in one map; send it once" == error.message
+
     @pytest.mark.parametrize("key", [b"\x05", b"\x90", b"\x80", b"\xc3", b"\xc0"])
     def test_keys_that_are_no_text(self, key: bytes) -> None:
         assert "keys are strings" in refused(b"\x91\x82\xa6target\xa6memory" + key + b"\x01").message
