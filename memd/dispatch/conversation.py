@@ -67,6 +67,11 @@ class Conversation:
         self._dispatcher.forget(self)
 
     @property
+    def waiting(self) -> bool:
+        """True while a request is not answered."""
+        return bool(self.calls)
+
+    @property
     def congested(self) -> bool:
         """True while too much is in flight in the whole daemon to read on."""
         return self._dispatcher.flight.congested

@@ -44,6 +44,10 @@ CLOSE_GRACE_S = 1.0
 """How long an ending connection waits for its peer to take what is queued."""
 
 
+HALF_CLOSED_CHECK_S = 0.05
+"""How often a peer that ended its stream and waits for replies is looked at: does it still read?"""
+
+
 @dataclass(frozen=True, slots=True)
 class Peer:
     """Who is at the other end. ``pid`` and ``command`` are hints: the process may have changed since."""
@@ -88,6 +92,10 @@ class Conversation(Protocol):
         """The peer is gone; nothing sent from now on arrives."""
 
     @property
+    def waiting(self) -> bool:
+        """True while a request is not answered."""
+
+    @property
     def congested(self) -> bool:
         """True while no more requests should be read."""
 
@@ -120,6 +128,7 @@ class Connection:
         self._sent = trio.Event()
         self._reading = trio.CancelScope()
         self._nursery: trio.Nursery | None = None
+        self._half_closed = False  # the peer said all it has to say; it may still read
         self._parted = False  # the conversation knows that the peer is gone
 
     def __repr__(self) -> str:
@@ -196,11 +205,20 @@ class Connection:
             paused = self._outbox_full
             self.flush()
             if not goes_on:
+                if self._half_closed:
+                    await self._answer_rest(conversation)
                 return
             if self._unsent is not None and len(self._unsent) + self._outbox.size > self._max_unsent:
                 await self._wait_sent()
             if conversation.congested:
                 await conversation.wait_clear()
+
+    async def _answer_rest(self, conversation: Conversation) -> None:
+        """Stay for a peer that said all it had to say and reads on, as at the end of a shell's pipe."""
+        while conversation.waiting and self._state == "reading":  # noqa: ASYNC110 - only a look tells of a peer's going
+            if not self._wire.peer_reads():
+                return
+            await trio.sleep(HALF_CLOSED_CHECK_S)
 
     @property
     def _outbox_full(self) -> bool:
@@ -222,6 +240,7 @@ class Connection:
             elif isinstance(event, Notification):
                 conversation.notification(event.method, event.params)
             elif isinstance(event, ConnectionClosed):
+                self._half_closed = True
                 return False
             else:
                 self._refuse(event)

@@ -8,6 +8,7 @@ the kernel chose.
 
 from __future__ import annotations
 
+import select
 from typing import TYPE_CHECKING, Protocol
 
 import trio
@@ -34,6 +35,9 @@ class Wire(Protocol):
 
     async def wait_sendable(self) -> None:
         """Wait until something may fit again, or the peer is gone."""
+
+    def peer_reads(self) -> bool:
+        """False once the peer has closed its end altogether; one that only ended its stream may still read."""
 
     def close(self) -> None:
         """Give everything up at once. May be called twice."""
@@ -83,6 +87,14 @@ class SocketWire:
             await trio.lowlevel.wait_writable(self._sock)
         except (OSError, trio.ClosedResourceError) as error:
             raise BrokenPipeError(*error.args) from error
+
+    def peer_reads(self) -> bool:
+        """Ask the kernel: it reports a hang-up only when both directions are closed."""
+        if self._sock.fileno() < 0:
+            return False
+        poll = select.poll()
+        poll.register(self._sock, 0)
+        return not poll.poll(0)
 
     def close(self) -> None:
         """Close the socket; whoever waits on it wakes."""

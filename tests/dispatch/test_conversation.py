@@ -34,6 +34,18 @@ async def test_its_own_change_is_answered_before_its_event(world: World) -> None
     assert [*ids, *["memory.changed"] * 3] == order(client)
 
 
+async def test_it_waits_while_a_request_is_not_answered(world: World) -> None:
+    """That is what keeps a connection whose peer has said all it had to say."""
+    client = world.client()
+    world.profile.hold = True
+    assert not client.conversation.waiting
+    client.send("memory.add", target="memory", content="a")
+    assert client.conversation.waiting
+    world.profile.commit()
+    await settle()
+    assert not client.conversation.waiting
+
+
 async def test_an_undo_is_answered_before_its_event(world: World) -> None:
     """It runs as a task: what is published meanwhile waits for its reply."""
     client, other = world.client(), world.client()

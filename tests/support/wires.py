@@ -53,6 +53,9 @@ class MemoryWire:
         while len(self._outgoing) >= self._room and not self._vanished and not self.closed:
             await self._changed.wait()
 
+    def peer_reads(self) -> bool:
+        return not self._vanished and not self.closed
+
     def close(self) -> None:
         self.closed = True
         self._wake()

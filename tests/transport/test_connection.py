@@ -12,7 +12,7 @@ import trio.testing
 from support.wires import MemoryWire, SlowPeer, VanishingPeer
 
 from memd.protocol.encode import encode_result
-from memd.transport.connection import CLOSE_GRACE_S, Channel, Connection, Peer
+from memd.transport.connection import CLOSE_GRACE_S, HALF_CLOSED_CHECK_S, Channel, Connection, Peer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -56,6 +56,10 @@ class Echo:
 
     def disconnected(self) -> None:
         self.partings += 1
+
+    @property
+    def waiting(self) -> bool:
+        return bool(self.held)
 
     @property
     def congested(self) -> bool:
@@ -252,6 +256,32 @@ class TestEndings:
             served.wire.feed(request(1))
             served.wire.end()
             assert [reply(1)] == await served.wire.read_all()
+            assert served.wire.closed
+            assert 1 == served.talk.partings
+
+    async def test_a_peer_that_ended_its_stream_gets_the_replies_that_come_later(
+        self, autojump_clock: trio.testing.MockClock
+    ) -> None:
+        """A shell that pipes its requests in and reads the answers ends its side at once."""
+        async with serving(MemoryWire()) as served:
+            served.wire.feed(request(1, "hold"), request(2))
+            served.wire.end()
+            await trio.sleep(60)
+            assert not served.wire.closed
+            served.talk.channel.send(encode_result(served.talk.held.pop(), "late"))
+            served.flush()
+            await served.wire.wait_closed()
+            assert [reply(2), reply(1, "late")] == await served.wire.read_all()
+            assert 1 == served.talk.partings
+
+    async def test_nobody_waits_for_a_peer_that_is_gone(self, autojump_clock: trio.testing.MockClock) -> None:
+        """Closed altogether while a request waits: the conversation hears of it soon, and the wire is given up."""
+        async with serving(MemoryWire()) as served:
+            served.wire.feed(request(1, "hold"))
+            served.wire.end()
+            await trio.sleep(60)
+            served.wire.vanish()
+            await trio.sleep(HALF_CLOSED_CHECK_S * 2)
             assert served.wire.closed
             assert 1 == served.talk.partings
 

@@ -35,6 +35,7 @@ class Later:
     """Answers each request a step after it was read, with the role of who asked."""
 
     congested = False
+    waiting = False
 
     def __init__(self, channel: Channel, nursery: trio.Nursery) -> None:
         self._channel = channel

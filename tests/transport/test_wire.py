@@ -151,6 +151,18 @@ async def test_receive_can_be_cancelled(ends: tuple[Wire, Peer]) -> None:
     assert b"still there" == await wire.receive()
 
 
+async def test_a_peer_that_ended_its_stream_still_reads(ends: tuple[Wire, Peer]) -> None:
+    """Only one that has closed everything does not; nor does anybody once we have."""
+    wire, peer = ends
+    assert wire.peer_reads()
+    peer.end()
+    assert wire.peer_reads()
+    peer.vanish()
+    assert not wire.peer_reads()
+    wire.close()
+    assert not wire.peer_reads()
+
+
 async def test_close_twice(ends: tuple[Wire, Peer]) -> None:
     wire, _ = ends
     wire.close()
