@@ -215,7 +215,7 @@ class Connection:
 
     async def _answer_rest(self, conversation: Conversation) -> None:
         """Stay for a peer that said all it had to say and reads on, as at the end of a shell's pipe."""
-        while conversation.waiting and self._state == "reading":  # noqa: ASYNC110 - only a look tells of a peer's going
+        while conversation.waiting and self._state == "reading":
             if not self._wire.peer_reads():
                 return
             await trio.sleep(HALF_CLOSED_CHECK_S)
