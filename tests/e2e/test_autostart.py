@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -75,6 +76,20 @@ def test_fifty_at_once_get_one_daemon_each_time(home: Home, suite_profile: str) 
             home.stop_all()
         else:
             os.kill(pid, 9)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_one_starts_while_the_other_stops(home: Home, suite_profile: str) -> None:
+    """Whoever comes while a daemon is going is served by it or by the next, and the next one's socket stays."""
+    home.configure("[limits]\nmemory = 10000000\n")
+    for turn in range(100 if suite_profile == "long" else 8):
+        start_together(home, 1, f"before {turn}")
+        for number in home.daemons():
+            os.kill(number, signal.SIGTERM)
+        start_together(home, FEW, f"while {turn}")
+        wait_until(lambda: len(home.daemons()) == 1, "the end of the one that was told to stop")
+        assert [home.pid()] == home.daemons()
 
 
 @pytest.mark.slow
