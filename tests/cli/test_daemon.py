@@ -1,4 +1,4 @@
-"""memd.cli.daemon: reload, stop, metrics; socket is in test_starting.py, serve in tests/end_to_end."""
+"""memd.cli.daemon: reload, stop, metrics; socket is in test_starting.py, serve in tests/e2e."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ def test_an_import_goes_to_the_profile_of_the_export(
 
 
 def test_a_verb_that_finds_nobody_starts_memd(memd: Command) -> None:
-    """Here with a command that ends at once; the real thing is in tests/end_to_end/test_autostart.py."""
+    """Here with a command that ends at once; the real thing is in tests/e2e/test_first_client.py."""
     del memd.env["MEMD_AUTOSTART"]
     memd.env["MEMD_BIN"] = "/bin/false"
     for verb in (["add", "x"], ["wipe", "memory"], ["profile", "create", "new"]):

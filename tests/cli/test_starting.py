@@ -1,4 +1,4 @@
-"""memd.cli.starting: finding the daemon, or starting it; the real thing is in tests/end_to_end/test_starting.py."""
+"""memd.cli.starting: finding the daemon, or starting it; the real thing is in tests/e2e/test_first_client.py."""
 
 from __future__ import annotations
 

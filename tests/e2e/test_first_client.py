@@ -1,56 +1,23 @@
-"""Clients that find nobody, and the one daemon they get."""
+"""A client that finds nobody, and the daemon it gets."""
 
 from __future__ import annotations
 
 import os
-import select
 import signal
 import subprocess
-import sys
-import threading
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from support.daemon import DaemonProcess
-from support.rpc import PATIENCE_S
+from support.home import Home
 
-from memd_client import Client, MemdError
 from memd_client.errors import NotRunning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 pytestmark = pytest.mark.slow
-
-
-class Home(DaemonProcess):
-    """A home in which autostart works, with this very memd; whatever was started is stopped at the end."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        script = self.home / "memd"
-        script.write_text(f'#!/bin/sh\nPYTHONPATH={self.env["PYTHONPATH"]} exec {sys.executable} -m memd "$@"\n')
-        script.chmod(0o700)
-        self.env |= {"MEMD_BIN": str(script), "MEMD_AUTOSTART": "1"}
-
-    def client(self) -> Client:
-        return Client(client_name="test", env=self.env, timeout=15)
-
-    def pid(self) -> int:
-        """The daemon's, as it says itself."""
-        with Client(env=self.env, autostart=False) as client:
-            return client.hello.server.pid
-
-    def __exit__(self, *_: object) -> None:
-        with suppress(MemdError):
-            ended = os.pidfd_open(self.pid())  # no child of ours: this is how to wait for it
-            self.memd("stop")
-            select.select([ended], [], [], PATIENCE_S)
-            os.close(ended)
-        super().__exit__()
 
 
 @pytest.fixture
@@ -92,28 +59,6 @@ def test_the_daemon_shares_nothing_with_its_starter(home: Home) -> None:
     assert "/" == os.readlink(process / "cwd")
     assert {"/dev/null"} == {os.readlink(process / "fd" / number) for number in ("0", "1", "2")}
     assert home.pid() == os.getsid(home.pid())
-
-
-def test_fifty_at_once_get_one_daemon(home: Home) -> None:
-    found: list[int] = []
-    failed: list[BaseException] = []
-
-    def ask(number: int) -> None:
-        try:
-            with Client(client_name=f"c{number}", env=home.env, timeout=60) as client:
-                client.memory_add("memory", f"entry {number}")
-                found.append(client.hello.server.pid)
-        except BaseException as error:  # noqa: BLE001 - a thread's failure has to reach the test
-            failed.append(error)
-
-    threads = [threading.Thread(target=ask, args=(number,)) for number in range(50)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert [] == failed
-    assert (50, 1) == (len(found), len(set(found)))
-    assert all(f"entry {number}" in home.memory.read_text() for number in range(50))
 
 
 def test_a_killed_daemon_is_started_again_by_whoever_needs_it(home: Home) -> None:
