@@ -141,7 +141,9 @@ def merge(
 def _owners(base: Document, theirs: Document, ours: Document) -> list[str | None]:
     """For each entry of the file the id of the entry that it is, or None for a new one."""
     owners: list[str | None] = [None] * len(theirs.entries)
-    for mine, other in _same_texts(base.entries, theirs.entries):
+    now = {entry.id: entry.text for entry in ours.entries}
+    unchanged = {at for at, entry in enumerate(base.entries) if now.get(entry.id) == entry.text}
+    for mine, other in _same_texts(base.entries, theirs.entries, unchanged):
         owners[other] = base.entries[mine].id
     taken = {owner for owner in owners if owner is not None}
     free: defaultdict[str, deque[str]] = defaultdict(deque)
@@ -155,8 +157,12 @@ def _owners(base: Document, theirs: Document, ours: Document) -> list[str | None
     return owners
 
 
-def _same_texts(base: Sequence[Entry], theirs: Sequence[Entry]) -> list[tuple[int, int]]:
-    """Pairs of entries with equal text: those in a common order first, then what was moved; identical ones in order."""
+def _same_texts(base: Sequence[Entry], theirs: Sequence[Entry], unchanged: set[int]) -> list[tuple[int, int]]:
+    """Pairs of entries with equal text: those in a common order first, then what was moved; identical ones in order.
+
+    Which of several identical ones a file left out nobody can tell. If one was removed or changed here (it is not among
+    the ``unchanged`` of base), it was that one: were it another, the text would be gone although both sides have it.
+    """
     # Numbers for texts: alignment compares hashes, and those of small numbers are exact.
     number: dict[str, int] = {}
     old, new = ([number.setdefault(entry.text, len(number)) for entry in side] for side in (base, theirs))
@@ -172,7 +178,17 @@ def _same_texts(base: Sequence[Entry], theirs: Sequence[Entry]) -> list[tuple[in
         if spare[text] and to not in by_text[text][1]:
             by_text[text][0].append(spare[text].popleft())
             by_text[text][1].append(to)
+    for text, (left, _) in by_text.items():
+        _prefer(unchanged, left, spare[text])
     return [pair for left, right in by_text.values() for pair in zip(sorted(left), sorted(right), strict=True)]
+
+
+def _prefer(wanted: set[int], chosen: list[int], others: Iterable[int]) -> None:
+    """Exchange what is chosen and not wanted for others that are wanted, as far as there are any."""
+    spare = [at for at in others if at in wanted]
+    for place, at in enumerate(chosen):
+        if spare and at not in wanted:
+            chosen[place] = spare.pop(0)
 
 
 def _own_altered(base: Document, owners: list[str | None]) -> None:

@@ -258,6 +258,21 @@ class TestBase:
         assert 1 == choose_base(store("x", "x"), [store("x"), store("x", "x")])
 
 
+class TestIdentical:
+    """Entries with the same text, of which one side has fewer."""
+
+    @pytest.mark.parametrize("left", ["e0", "e1"])
+    @pytest.mark.parametrize("other", [None, "changed"])
+    def test_each_side_left_one_out(self, left: str, other: str | None) -> None:
+        """Whichever it was here, and gone or changed, the text that both still have stays, once."""
+        base = store("same", "same")
+        found = [(entry_id, "same" if entry_id == left else other) for entry_id in ("e0", "e1")]
+        ours = as_head([(entry_id, text) for entry_id, text in found if text is not None], base)
+        merged = joined(base, parse(b"same"), ours)
+        assert sorted(["same", *([other] if other else [])]) == sorted(texts(merged.document))
+        assert {left} == {entry.id for entry in merged.document.entries if entry.text == "same"}
+
+
 def heads() -> st.SearchStrategy[list[tuple[str, str]]]:
     """(id, text) pairs of a head that shares some ids with any base of ``stored``."""
     entry_ids = st.sampled_from(["e0", "e1", "e2", "e3", "k0", "k1", "k2"])
