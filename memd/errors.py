@@ -230,12 +230,13 @@ class NoSuchJob(RequestError):
 
 
 class NoSuchRevision(RequestError):
-    """Unknown or pruned revision."""
+    """Unknown or pruned revision, or no revision at all where some were asked for (then ``message`` says which)."""
 
     code, wire_name = 39, "no_such_revision"
 
-    def __init__(self, revision: int) -> None:
-        super().__init__(f"no revision {revision} in this profile's history; history.list shows what there is")
+    def __init__(self, revision: int | None = None, *, message: str = "") -> None:
+        unknown = f"no revision {revision} in this profile's history; history.list shows what there is"
+        super().__init__(message or unknown)
 
 
 class NoSuchProposal(RequestError):

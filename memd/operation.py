@@ -16,20 +16,22 @@ import msgspec
 import trio
 
 from memd import __version__, config
-from memd.dispatch.ports import DaemonStatistics
+from memd.dispatch.ports import DaemonStatistics, Redaction
 from memd.errors import InvalidParams, IoFailure, SettingsError, StoreError
+from memd.profile.erasing import Erasing
 from memd.profile.values import Notice
-from memd.store import retention
+from memd.store import redaction, retention
 from memd.store.clock import DAY_US
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from memd.daemon import Daemon
     from memd.dispatch.context import Services
     from memd.dispatch.dispatcher import Dispatcher
     from memd.profile.profile import Profile
     from memd.profile.profiles import Profiles
+    from memd.profile.values import Caller
     from memd.store.committer import Committer
     from memd.store.journal import Opened
     from memd.store.records import EventRecord
@@ -59,6 +61,7 @@ class Operation:
         self._started_us = daemon.clock.now_us()
         self._notices: dict[str, Notice] = {}
         self._created: dict[str, str] = {}  # profiles made at run time, and their directories
+        self._redacting = trio.Lock()
         self._wall_offset_us = self._offset_us()
         if opened.damaged:
             self._notices["journal_damaged"] = Notice(
@@ -175,6 +178,30 @@ class Operation:
             raise problem_now
         await self._committer.query(self._committer.journal.remember_profile, name, where)
 
+    async def redact(self, profile: str, caller: Caller, *, text: str | None, revision: int | None) -> Redaction:
+        """Take a text out of the memory files, then the sessions, then the journal; one at a time.
+
+        Raises:
+            WireError: It is not done, or not all of it; it can be run again.
+        """
+        async with self._redacting:
+            erasing = Erasing(self._profiles, self._committer, self._daemon.file_runner)
+            await erasing.choose(profile, text=text, revision=revision)
+            masked = await erasing.from_files(caller)
+            if self._services is not None:
+                await self._redact_sessions(self._services, erasing.mask.text)
+            found = await erasing.from_journal()
+            return Redaction(found.tables, [item.revision for item in masked], list(erasing.notices()))
+
+    async def _redact_sessions(self, services: Services, mask: Callable[[str], str]) -> None:
+        sessions, tickets = services.sessions.redact(mask)
+        for ticket in tickets:
+            await ticket.wait()
+        for session in sessions:
+            profile = self._profiles.by_name.get(session.profile)
+            if profile is not None:
+                profile.emit("snapshot.stale", session=session.id, data={"reason": "redacted"})
+
     async def open_created(self) -> None:
         """Open the profiles that were created at run time and are not in the settings."""
         created: Mapping[str, str] = await self._committer.query(self._committer.journal.created_profiles)
@@ -259,9 +286,20 @@ class Operation:
                 "clock_jumped", "the clock jumped by more than a day: nothing is pruned until memd is restarted"
             )
 
+    async def _finish_redaction(self) -> None:
+        """See through what a crash or a full disk kept a redaction from."""
+        try:
+            await self._committer.query(redaction.complete, self._committer.journal)
+        except StoreError as error:
+            message = f"a redacted text may still be in the journal's file: {error.message}; memd tries again"
+            self._notices["redaction"] = Notice("redaction_unfinished", message)
+        else:
+            self._notices.pop("redaction", None)
+
     async def _prune(self) -> None:
         """Prune in small batches, so that commits come in between."""
         while True:
+            await self._finish_redaction()
             history = self._daemon.settings.history
             policy = retention.Policy(history.keep_days, history.keep_revisions, history.max_mb)
             deleted = 1

@@ -22,9 +22,8 @@ RANK: dict[Level, int] = {"none": 0, "read": 1, "add": 2, "full": 3, "operator":
 RESERVED: dict[str, Level] = {
     "approval.approve": "operator",
     "approval.reject": "operator",
-    "history.redact": "operator",
 }
-"""Methods of the protocol that this daemon does not have yet. An agent may never call them, so it is told that."""
+"""Mutations of the protocol that this daemon does not have yet. An agent may never call them, so it is told that."""
 
 
 def lower(given: Access, claimed: Access | None) -> Access:

@@ -142,7 +142,7 @@ class Dispatcher:
         """Handle a request; its reply is sent before this returns, or later."""
         self._requests += 1
         method = self._table.get(request.method)
-        mutation = method is not None and method.mutation
+        mutation = request.method in RESERVED if method is None else method.mutation
         call = Call(conversation, request.msgid, request.method, mutation=mutation, size=request.size)
         if request.method == "hello":
             conversation.ask_errors_form(peek_errors_form(request.params))

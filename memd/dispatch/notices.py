@@ -42,9 +42,10 @@ def store_notices(profile: Profile) -> list[Notice]:
     return found
 
 
-def snapshot_notices(frozen: FrozenSnapshot) -> list[Notice]:
-    """What a snapshot does not show although it is in the store."""
-    return [
+def snapshot_notices(frozen: FrozenSnapshot, *, redacted: bool = False) -> list[Notice]:
+    """What a snapshot does not show although it is in the store, and whether it is no longer what it was."""
+    changed = "a text in this snapshot was redacted: put the new one into the prompt, also where the old one stands"
+    return [Notice("snapshot_redacted", changed)] * redacted + [
         Notice(
             "left_out",
             f"{count} newest {'entry' if count == 1 else 'entries'} of {target} left out: over the limit",

@@ -9,13 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from memd.profile.history import ANY
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from memd.config import ProfileSettings
     from memd.deferred import Ticket
     from memd.profile.entries import Entry
-    from memd.profile.history import Explanation, RevisionRow, Selector
+    from memd.profile.history import Chosen, Explanation, RevisionRow, Selector
     from memd.profile.values import Caller, Mutation, Notice, StoreState, Target, TargetChange, Undone
     from memd.protocol.types import ErrorsForm
     from memd.store.records import EventRecord
@@ -151,13 +153,21 @@ class Profile(Protocol):
     ) -> Undone:
         """Take over exported entries."""
 
+    async def preview_undo(
+        self, selector: Selector, caller: Caller, *, redo: bool = False, if_revision: int | None = None
+    ) -> Undone:
+        """What ``undo`` would do; nothing is done."""
+
+    async def preview_restore(
+        self, target: Target, revision: int, caller: Caller, *, if_revision: int | None = None
+    ) -> Undone:
+        """What ``restore`` would do; nothing is done."""
+
     async def list_revisions(
         self,
+        chosen: Chosen = ANY,
         *,
         target: Target | None = None,
-        session: str | None = None,
-        job: str | None = None,
-        entry: str | None = None,
         limit: int = 50,
         before: int | None = None,
     ) -> tuple[list[RevisionRow], int | None]:
@@ -198,6 +208,15 @@ class DaemonStatistics:
     bugs: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Redaction:
+    """What a redaction did: changed rows by table, the revisions that masked live entries, what was not looked at."""
+
+    tables: Mapping[str, int]
+    revisions: Sequence[int]
+    notices: Sequence[Notice]
+
+
 class Control(Protocol):
     """What the daemon lets an operator do, and what it knows of itself."""
 
@@ -230,3 +249,6 @@ class Control(Protocol):
 
     async def create_profile(self, name: str, directory: str | None) -> None:
         """Add a profile that can be used from now on."""
+
+    async def redact(self, profile: str, caller: Caller, *, text: str | None, revision: int | None) -> Redaction:
+        """Take a text out of every memory file, every session and the journal; it may be run again at any time."""

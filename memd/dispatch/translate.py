@@ -207,6 +207,9 @@ def revision_fields(row: RevisionRow) -> dict[str, Any]:
         "job": record.job,
         "reason": record.reason,
         "undone_by": record.undone_by,
+        "kind": record.kind,
+        "undoes": list(record.undoes),
+        "redacted": any(item.redacted for item in record.changes),
     }
 
 

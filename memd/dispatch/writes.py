@@ -103,7 +103,10 @@ def refusal(context: Context, writing: Writing, mutation: Mutation, error: Excep
     message = error.message
     if failure.repeated:
         message += "; this is the same call as before, and unchanged it will fail the same way again"
-    message += f" (refusal {failure.count} of {failure.limit} in this turn)"
+    if budget.idle_us is None:
+        message += f" (refusal {failure.count} of {failure.limit} in this turn)"
+    elif failure.count > 1:  # without turns a first refusal may well be the only one, as that of a command typed once
+        message += f" (refusal {failure.count} of {failure.limit} in a row)"
     return _with(error, message, failures=failures, usage=usage)
 
 

@@ -190,6 +190,7 @@ def change_record(change: Change) -> ChangeRecord:
         change.place,
         change.created_us,
         change.origin,
+        change.redacted,
     )
 
 

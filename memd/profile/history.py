@@ -14,7 +14,7 @@ import msgspec
 from memd.errors import InvalidParams, NoSuchRevision
 from memd.profile.entries import Document
 from memd.profile.group import text_hash
-from memd.profile.inverse import difference, rewind, text_diff
+from memd.profile.inverse import Taken, difference, rewind, text_diff
 from memd.profile.memory_store import document_from
 from memd.profile.values import Change, TargetChange
 from memd.store import queries
@@ -35,8 +35,8 @@ T = TypeVar("T")
 PAGE = 200
 MOST_LISTED = 1000
 EXPLAIN_LIMIT = 50
-NOT_UNDONE = frozenset({"undo", "redo", "compensate"})
-"""Kinds that ``last: n`` skips: an undo is taken back with redo."""
+NOT_UNDONE = frozenset({"undo", "redo", "compensate", "redact"})
+"""Kinds that ``last: n`` skips: an undo is taken back with redo, and a redaction never."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +49,24 @@ class Selector:
     last: int | None = None
 
     @property
-    def field(self) -> str:
-        """The name of the parameter that was used."""
-        used = (name for name in ("revision", "session", "job", "last") if getattr(self, name) is not None)
-        return next(used, "revision")
+    def of_whom(self) -> str:
+        """Whose changes are meant, in words."""
+        if self.session is not None:
+            return f" of session {self.session!r}"
+        return f" of job {self.job!r}" if self.job is not None else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Which revisions to list: those that fit all that is given."""
+
+    session: str | None = None
+    job: str | None = None
+    origin: str | None = None
+    entry: str | None = None
+
+
+ANY = Chosen()
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +188,18 @@ class History:
             return await self._select_undos_of(msgspec.structs.replace(wanted, kind=None, undone=True))
         return await self._collect(wanted, last=selector.last, redo=redo)
 
+    async def taken(self, store: MemoryStore, record: RevisionRecord) -> Taken:
+        """A revision as ``invert`` wants it: with the order of the entries before it, if it took some away."""
+        changes = tuple(change_from(change) for change in record.changes)
+        if all(change.after is not None for change in changes):
+            return Taken(record.revision, changes)
+        try:
+            after = await self.document_at(store, record.revision)
+        except NoSuchRevision:  # too old: the place that was recorded has to do
+            return Taken(record.revision, changes)
+        before = rewind(after.entries, reversed(changes))
+        return Taken(record.revision, changes, tuple(entry.id for entry in before))
+
     async def originals(self, undos: Iterable[RevisionRecord]) -> dict[int, int | None]:
         """The revisions that these undos took back: a redo takes their marks away."""
         return {number: None for undo in undos for number in undo.undoes}
@@ -181,6 +207,9 @@ class History:
     async def _select_revision(self, number: int, *, redo: bool) -> list[RevisionRecord]:
         record = (await self.revision(number)).record
         if not redo:
+            if record.kind == "redact":
+                msg = f"revision {number} took a text out of memory and history for good; that cannot be undone"
+                raise InvalidParams(msg, field="revision")
             return [record]
         if record.kind != "undo" and record.undone_by is not None:
             record = (await self.revision(record.undone_by)).record
@@ -274,6 +303,7 @@ def change_from(record: ChangeRecord) -> Change:
         record.place,
         record.created_us,
         record.origin,
+        record.redacted,
     )
 
 

@@ -32,25 +32,40 @@ class Inverse:
     conflicts: tuple[tuple[str, str], ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A revision to take back. ``order``: the ids of the entries before it, where that is known and of use."""
+
+    number: int
+    changes: tuple[Change, ...]
+    order: tuple[str, ...] = ()
+
+
 @dataclass(slots=True)
 class _Chain:
-    """Changes of one entry of which each begins where the one before it ended: the net change."""
+    """Changes of one entry of which each begins where the one before it ended: the net change.
+
+    ``order`` is the one before the last change. ``redacted``: ``before`` is no longer what it was.
+    """
 
     first: Change
     before: str | None
     after: str | None
     place: int
     position: int
+    order: tuple[str, ...]
+    redacted: bool
 
 
-def invert(revisions: Sequence[tuple[int, tuple[Change, ...]]], head: Document, *, stamp: Stamp) -> Inverse:
+def invert(revisions: Sequence[Taken], head: Document, *, stamp: Stamp) -> Inverse:
     """Take back what revisions of one store did, entry by entry.
 
     For each entry it is a three-way merge: base is what the revisions left, theirs is what they found, ours is the
-    head. An entry that others changed since is a conflict; one that already is as wanted is none.
+    head. An entry that others changed since is a conflict; one that already is as wanted is none. A removed entry comes
+    back behind the nearest of the entries it stood behind that is still there.
 
     Args:
-        revisions: (number, changes) pairs in any order.
+        revisions: In any order.
         head: The store as it is.
         stamp: Time of the undo. Restored texts get back the origin they had.
     """
@@ -64,7 +79,9 @@ def invert(revisions: Sequence[tuple[int, tuple[Change, ...]]], head: Document, 
         now = document.entries[index].text if index is not None else None
         if now == chain.before:
             continue
-        if now != chain.after:
+        if chain.redacted:
+            conflicts.append((entry_id, "what it said before was redacted and cannot be put back"))
+        elif now != chain.after:
             conflicts.append((entry_id, _reason(now, chain.after)))
         else:
             document = _restored(document, index, chain, stamp)
@@ -140,18 +157,20 @@ def text_diff(before: Document, after: Document) -> str:
     return "\n".join(difflib.unified_diff(old, new, "before", "after", lineterm=""))
 
 
-def _chains(revisions: Sequence[tuple[int, tuple[Change, ...]]]) -> list[_Chain]:
+def _chains(revisions: Sequence[Taken]) -> list[_Chain]:
     """The net changes, in the order of the last change of each."""
     chains: list[_Chain] = []
     open_ones: dict[str, _Chain] = {}
-    changes = [change for _, group in sorted(revisions, key=lambda pair: pair[0]) for change in group]
-    for position, change in enumerate(changes):
+    ordered = sorted(revisions, key=lambda revision: revision.number)
+    changes = [(change, revision.order) for revision in ordered for change in revision.changes]
+    for position, (change, order) in enumerate(changes):
         chain = open_ones.get(change.id)
         if chain is None or chain.after != change.before:
-            chain = _Chain(change, change.before, change.after, change.place, position)
+            lost = change.redacted and change.before is not None
+            chain = _Chain(change, change.before, change.after, change.place, position, order, lost)
             open_ones[change.id] = chain
             chains.append(chain)
-        chain.after, chain.place, chain.position = change.after, change.place, position
+        chain.after, chain.place, chain.position, chain.order = change.after, change.place, position, order
     return sorted(chains, key=lambda chain: chain.position)
 
 
@@ -164,7 +183,22 @@ def _restored(document: Document, index: int | None, chain: _Chain, stamp: Stamp
     entry = Entry(raw, chain.before, first.id, first.created_us, stamp.us, first.origin)
     if index is not None:
         return layout.exchange(document, index, entry)
-    return layout.insert(document, min(chain.place, len(document.entries)), entry)
+    return layout.insert(document, _place(document, chain), entry)
+
+
+def _place(document: Document, chain: _Chain) -> int:
+    """Where an entry that was taken out belongs now: its old place, seen from the neighbours that are still there."""
+    if chain.first.id not in chain.order:
+        return min(chain.place, len(document.entries))
+    places = {entry.id: place for place, entry in enumerate(document.entries)}
+    at = chain.order.index(chain.first.id)
+    for neighbour in reversed(chain.order[:at]):
+        if neighbour in places:
+            return places[neighbour] + 1
+    for neighbour in chain.order[at + 1 :]:
+        if neighbour in places:
+            return places[neighbour]
+    return min(chain.place, len(document.entries))
 
 
 def _index_of(document: Document, entry_id: str) -> int | None:

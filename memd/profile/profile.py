@@ -13,8 +13,10 @@ from msgspec.structs import replace
 
 from memd.deferred import Ticket
 from memd.errors import Conflict, InvalidParams, NoSuchRevision, WireError
+from memd.profile.draft import Draft
 from memd.profile.entries import make_entry
-from memd.profile.history import Explanation, History, RevisionRow, Selector, change_from
+from memd.profile.history import ANY, Chosen, Explanation, History, RevisionRow, Selector
+from memd.profile.redacting import without_stubs
 from memd.profile.values import TARGETS, Caller, Limits, Mutation, StoreState, Target, TargetChange, Undone
 from memd.profile.work import Edit, Import, Invert, SetEntries, Work, shown
 from memd.store.queries import RevisionFilter
@@ -26,8 +28,10 @@ if TYPE_CHECKING:
     from memd.config import ProfileSettings
     from memd.profile.entries import Entry
     from memd.profile.events import EventStream
+    from memd.profile.inverse import Taken
     from memd.profile.memory_store import MemoryStore
     from memd.profile.requests import Requests
+    from memd.profile.values import Committed
     from memd.profile.work import Plan
     from memd.profile.writer import Writer
     from memd.store.clock import Clock
@@ -154,20 +158,32 @@ class Profile:
         repeated = self._repeat(request_id, fingerprint)
         if repeated is not None:
             return await repeated.wait()  # type: ignore[no-any-return]  # an Undone under an undo's fingerprint
+        plan = await self._inversion(selector, caller, redo=redo, if_revision=if_revision)
+        return await self._queue(plan, caller, request_id, fingerprint).wait()  # type: ignore[no-any-return]  # Undone
+
+    async def preview_undo(
+        self, selector: Selector, caller: Caller, *, redo: bool = False, if_revision: int | None = None
+    ) -> Undone:
+        """What ``undo`` would do now, or what stands in its way; nothing is done.
+
+        Raises:
+            WireError: As ``undo`` would.
+        """
+        return self._planned(await self._inversion(selector, caller, redo=redo, if_revision=if_revision))
+
+    async def _inversion(
+        self, selector: Selector, caller: Caller, *, redo: bool, if_revision: int | None = None
+    ) -> Invert:
         records = await self._history.select(selector, redo=redo)
         if not records:
-            message = "there is nothing to redo" if redo else "there is nothing to undo"
-            raise (
-                NoSuchRevision(selector.revision) if selector.revision else InvalidParams(message, field=selector.field)
-            )
-        by_store: dict[MemoryStore, list[tuple[int, tuple[Any, ...]]]] = {}
+            what = "no undo that could be redone" if redo else "no change that could be undone"
+            raise NoSuchRevision(message=f"there is {what}{selector.of_whom}")
+        by_store: dict[MemoryStore, list[Taken]] = {}
         for record in records:
             store = next(store for store in self.stores.values() if store.id == record.store)
-            changes = tuple(change_from(change) for change in record.changes)
-            by_store.setdefault(store, []).append((record.revision, changes))
+            by_store.setdefault(store, []).append(await self._history.taken(store, record))
         originals = await self._history.originals(records) if redo else {}
-        plan = Invert("redo" if redo else "undo", caller, by_store, originals, if_revision)
-        return await self._queue(plan, caller, request_id, fingerprint).wait()  # type: ignore[no-any-return]  # Undone
+        return Invert("redo" if redo else "undo", caller, by_store, originals, if_revision)
 
     async def restore(
         self,
@@ -186,13 +202,32 @@ class Profile:
         """
         repeated = self._repeat(request_id, fingerprint)
         if repeated is None:
-            await self._history.revision(revision)
-            document = await self._history.document_at(self.stores[target], revision)
-            plan = SetEntries(self.stores[target], "restore", document.entries, caller, if_revision)
+            plan = await self._restoration(target, revision, caller, if_revision)
             repeated = self._queue(plan, caller, request_id, fingerprint)
-        done = await repeated.wait()
-        changes = tuple(TargetChange(target, change) for change in done.changes)
-        return Undone((done.revision,) if done.changed else (), changes, (), {target: done.usage}, done.replayed)
+        return _as_undone(await repeated.wait())
+
+    async def preview_restore(
+        self, target: Target, revision: int, caller: Caller, *, if_revision: int | None = None
+    ) -> Undone:
+        """What ``restore`` would do now; nothing is done.
+
+        Raises:
+            WireError: As ``restore`` would.
+        """
+        return self._planned(await self._restoration(target, revision, caller, if_revision))
+
+    async def _restoration(self, target: Target, revision: int, caller: Caller, if_revision: int | None) -> SetEntries:
+        await self._history.revision(revision)
+        document = without_stubs(await self._history.document_at(self.stores[target], revision))
+        return SetEntries(self.stores[target], "restore", document.entries, caller, if_revision)
+
+    def _planned(self, plan: Invert | SetEntries) -> Undone:
+        """What a plan comes to on the published state. Its drafts are thrown away, and so are their numbers."""
+        for store in plan.stores:
+            store.require_usable()
+        now_us = self._clock.now_us()
+        done = plan.plan({store: Draft(store, store.image, now_us, lambda: 0) for store in plan.stores})
+        return replace(done if isinstance(done, Undone) else _as_undone(done), revisions=())
 
     async def import_entries(
         self, data: Mapping[str, Any], caller: Caller, *, request_id: str | None = None, fingerprint: bytes = b""
@@ -214,18 +249,22 @@ class Profile:
 
     async def list_revisions(
         self,
+        chosen: Chosen = ANY,
         *,
         target: Target | None = None,
-        session: str | None = None,
-        job: str | None = None,
-        entry: str | None = None,
         limit: int = 50,
         before: int | None = None,
     ) -> tuple[list[RevisionRow], int | None]:
         """Revisions, newest first (at most 1,000), and where the next page begins (None: nowhere)."""
         stores = [self.stores[target]] if target else list(self.stores.values())
-        wanted = RevisionFilter(stores=tuple(store.id for store in stores), session=session, job=job, before=before)
-        return await self._history.page(wanted, limit=limit, entry=entry)
+        wanted = RevisionFilter(
+            stores=tuple(store.id for store in stores),
+            session=chosen.session,
+            job=chosen.job,
+            origin=chosen.origin,
+            before=before,
+        )
+        return await self._history.page(wanted, limit=limit, entry=chosen.entry)
 
     async def show_revision(self, revision: int) -> tuple[RevisionRow, dict[Target, tuple[Entry, ...]]]:
         """A revision and what stood in both stores after it.
@@ -308,6 +347,12 @@ class Profile:
         if request_id is not None:
             self._requests.start(self.name, request_id, fingerprint, work.ticket)
         return self.writer.submit(work)
+
+
+def _as_undone(done: Committed) -> Undone:
+    """What setting a store came to, as an undo tells it."""
+    changes = tuple(TargetChange(done.target, change) for change in done.changes)
+    return Undone((done.revision,) if done.changed else (), changes, (), {done.target: done.usage}, done.replayed)
 
 
 def _exported(data: Mapping[str, Any], target: Target) -> tuple[Entry, ...]:

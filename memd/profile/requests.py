@@ -18,11 +18,13 @@ from msgspec.structs import replace
 from memd.deferred import Ticket
 from memd.errors import Conflict
 from memd.profile.values import Change, Committed, TargetChange, Undone
+from memd.store.redaction import mask_answer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from memd.profile.entries import Entry
+    from memd.store.masking import Mask
     from memd.store.records import RequestRecord
 
 KEEP_US = 86_400_000_000
@@ -86,6 +88,16 @@ class Requests:
 
         ticket.on_done(ended)
 
+    def redact(self, mask: Mask, revisions: frozenset[int]) -> None:
+        """Mask the answers. The calls that made ``revisions``, or whose answers held a text, are not to be made again."""
+        for key, record in list(self._done.items()):
+            answer, name = mask_answer(record.answer, mask), mask.text(record.request_id)
+            if (answer, name) == (record.answer, record.request_id) and revisions.isdisjoint(_made(record)):
+                continue
+            if name != record.request_id:
+                del self._done[key]
+            self.remember(replace(record, request_id=name, fingerprint=b"", answer=answer))
+
     def remember(self, record: RequestRecord) -> None:
         """Keep an answer that is durable."""
         self._done[(record.profile, record.request_id)] = record
@@ -128,7 +140,18 @@ def _plain(text: str | None) -> str | None:
     return text and text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
+def _made(record: RequestRecord) -> tuple[int, ...]:
+    """The revisions that a call made."""
+    result = decode(record.answer)
+    if isinstance(result, Undone):
+        return result.revisions
+    return (result.revision,) if result.changed else ()
+
+
 def _check(request_id: str, known: bytes, fingerprint: bytes) -> None:
+    if known == b"":
+        msg = f"request_id {request_id!r} was used for a call whose text has been redacted: it is not made again"
+        raise Conflict(msg, reason="request_id_reused", current="")
     if known != fingerprint:
         msg = f"request_id {request_id!r} was used for another call: take a new one for each call"
         raise Conflict(

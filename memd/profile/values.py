@@ -40,6 +40,7 @@ class Change(Struct, frozen=True):
 
     ``place`` is the entry's index: before the change for a removal, after it for everything else. ``created_us`` and
     ``origin`` are those of the entry before the change (of the new one for an add), so that undo can put it back.
+    ``redacted``: the texts are no longer, or not all of, what they were.
     """
 
     action: Action
@@ -49,6 +50,7 @@ class Change(Struct, frozen=True):
     place: int
     created_us: int = 0
     origin: str = ""
+    redacted: bool = False
 
 
 class Notice(Struct, frozen=True):

@@ -17,13 +17,14 @@ from memd.profile.content import accept
 from memd.profile.edits import apply_batch, apply_operation, check_limits
 from memd.profile.entries import Document
 from memd.profile.inverse import invert, replace_all
-from memd.profile.values import Caller, Change, Committed, Mutation, Notice, Stamp, TargetChange, Undone
+from memd.profile.values import Caller, Committed, Mutation, Notice, Stamp, TargetChange, Undone
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from memd.profile.draft import Draft
     from memd.profile.entries import Entry
+    from memd.profile.inverse import Taken
     from memd.profile.memory_store import MemoryStore
     from memd.profile.requests import Result
 
@@ -159,13 +160,13 @@ class SetEntries:
 class Invert:
     """Undo or redo revisions, one new revision per store, all or nothing.
 
-    ``undone``: (revision, changes) pairs to invert per store. ``originals``: for a redo, the revisions that the inverted
+    ``undone``: the revisions to invert per store. ``originals``: for a redo, the revisions that the inverted
     undos had undone; their marks are taken away again.
     """
 
     kind: str
     caller: Caller
-    undone: Mapping[MemoryStore, Sequence[tuple[int, tuple[Change, ...]]]]
+    undone: Mapping[MemoryStore, Sequence[Taken]]
     originals: Mapping[int, int | None] = field(default_factory=dict)
     if_revision: int | None = None
 
@@ -177,7 +178,7 @@ class Invert:
     @property
     def operations(self) -> int:
         """As many as there are changes to take back."""
-        return sum(len(changes) for pairs in self.undone.values() for _, changes in pairs)
+        return sum(len(taken.changes) for revisions in self.undone.values() for taken in revisions)
 
     def plan(self, drafts: Drafts) -> Undone:
         """Compute every store's inverse first; record only if none conflicts.
@@ -202,7 +203,7 @@ class Invert:
         changes: list[TargetChange] = []
         for store, inverse in inverses.items():
             draft = drafts[store]
-            undoes = [number for number, _ in self.undone[store]]
+            undoes = [taken.number for taken in self.undone[store]]
             number = draft.record(self.kind, inverse.document, inverse.changes, self.caller, undoes=undoes)
             draft.part.undone.extend((revision, number) for revision in undoes)
             numbers.append(number)

@@ -119,6 +119,8 @@ def _describe_one(shape: inspect.Type) -> str:
         return _alternatives(shape.values)
     if isinstance(shape, inspect.IntType):
         return "an integer" + _bounds(shape.ge, shape.le)
+    if isinstance(shape, inspect.StrType) and shape.max_length is not None:
+        return f"a string of at most {shape.max_length:,} characters"
     if isinstance(shape, inspect.ListType):
         return "an array" + _bounds(shape.min_length, shape.max_length) + f", each {describe(shape.item_type)}"
     for kind, words in _WORDS:

@@ -19,6 +19,15 @@ MAX_WAIT_MS = 600_000
 MAX_INT = 2**63 - 1
 """What the journal can hold and compare; a larger number is a client's mistake and not a revision of the future."""
 
+REASON_CHARS = 1000
+"""A sentence or two on why; whoever has more to say writes an entry. It is kept with every revision."""
+
+CLIENT_CHARS = 200
+"""A program's name, not a text; it is kept with every revision."""
+
+Claim = Literal["user", "agent", "tool"]
+"""The origins that a caller may name; the others follow from how a write comes in."""
+
 Count = Annotated[int, Meta(ge=0, le=MAX_INT)]
 Positive = Annotated[int, Meta(ge=1, le=MAX_INT)]
 WaitMs = Annotated[int, Meta(ge=0, le=MAX_WAIT_MS)]
@@ -27,7 +36,7 @@ WaitMs = Annotated[int, Meta(ge=0, le=MAX_WAIT_MS)]
 class Params(msgspec.Struct, kw_only=True, frozen=True):
     """What every method takes."""
 
-    deadline_ms: Count | None = None
+    deadline_ms: Positive | None = None
 
 
 class MutationParams(Params, kw_only=True, frozen=True):
@@ -35,8 +44,8 @@ class MutationParams(Params, kw_only=True, frozen=True):
 
     session: str | None = None
     turn: str | None = None
-    reason: str | None = None
-    origin: Origin | None = None
+    reason: Annotated[str, Meta(max_length=REASON_CHARS)] | None = None
+    origin: Claim | None = None
     request_id: str | None = None
     if_revision: Count | None = None
 
@@ -44,8 +53,8 @@ class MutationParams(Params, kw_only=True, frozen=True):
 class ClientInfo(msgspec.Struct, kw_only=True, frozen=True):
     """Who connects; shown in history."""
 
-    name: str = ""
-    version: str = ""
+    name: Annotated[str, Meta(max_length=CLIENT_CHARS)] = ""
+    version: Annotated[str, Meta(max_length=CLIENT_CHARS)] = ""
 
 
 class Hello(Params, kw_only=True, frozen=True):
@@ -227,6 +236,7 @@ class HistoryList(Params, kw_only=True, frozen=True):
     session: str | None = None
     job: str | None = None
     entry: str | None = None
+    origin: Origin | None = None
     limit: Annotated[int, Meta(ge=1, le=1000)] = 50
     before: Count | None = None
 
@@ -251,13 +261,14 @@ class SelectorParams(MutationParams, kw_only=True, frozen=True):
     revision: Count | None = None
     job: str | None = None
     last: Positive | None = None
+    preview: bool = False
 
 
 class HistoryUndo(SelectorParams, kw_only=True, frozen=True):
     """Take back one revision, a job's, a session's or the last n, entry by entry.
 
     If any part conflicts with what came later, nothing is done and the conflicts are the result. ``session`` selects
-    where nothing else does.
+    where nothing else does. With ``preview`` nothing is done in any case: the result says what would be.
     """
 
 
@@ -266,10 +277,22 @@ class HistoryRedo(SelectorParams, kw_only=True, frozen=True):
 
 
 class HistoryRestore(MutationParams, kw_only=True, frozen=True):
-    """Make a store what it was at a revision."""
+    """Make a store what it was at a revision, or with ``preview`` only say what that would change."""
 
     target: Target
     revision: Count
+    preview: bool = False
+
+
+class HistoryRedact(MutationParams, kw_only=True, frozen=True):
+    """Take a text, or what a revision holds, out of every memory file, every session and the whole history, for good.
+
+    Live entries are masked by revisions of their own; older revisions stay as stubs. All profiles are searched. It may
+    be repeated at any time, so that its ``request_id`` is not remembered: a hash of the call would tell of the text.
+    """
+
+    text: str | None = None
+    revision: Count | None = None
 
 
 class EventsSubscribe(Params, kw_only=True, frozen=True):

@@ -224,6 +224,14 @@ class UndoResult(WireStruct, kw_only=True, frozen=True):
     revision: int | None = None
 
 
+class Redacted(WireStruct, kw_only=True, frozen=True):
+    """Method ``history.redact``: changed rows by table (``set_aside`` are damaged journals), and live entries' revisions."""
+
+    tables: dict[str, int]
+    revisions: list[int]
+    notices: list[Notice]
+
+
 class Subscribed(WireStruct, kw_only=True, frozen=True):
     """Method ``events.subscribe``."""
 

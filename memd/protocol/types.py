@@ -192,7 +192,10 @@ class Snapshot(WireStruct, kw_only=True, frozen=True):
 
 
 class Revision(WireStruct, kw_only=True, frozen=True):
-    """One accepted change with its provenance."""
+    """One accepted change with its provenance.
+
+    ``kind``: change, outside, undo, redo, restore, wipe, import, compensate or redact. ``redacted``: texts of it are hidden.
+    """
 
     revision: int
     target: Target
@@ -202,7 +205,10 @@ class Revision(WireStruct, kw_only=True, frozen=True):
     client: str
     uid: int
     pid: int
+    kind: str
     changes: list[Change]
+    undoes: list[int]
+    redacted: bool
     session: str | None = None
     turn: str | None = None
     job: str | None = None

@@ -14,12 +14,13 @@ import hashlib
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
+from msgspec.structs import replace
 
 from memd.profile.snapshot import changes_text, join_blocks, render_block, snapshot_id
 from memd.profile.values import TARGETS, Limits, StoreState, Target
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from memd.profile.snapshot import Block
 
@@ -76,6 +77,18 @@ class FrozenSnapshot(msgspec.Struct, frozen=True, weakref=True):
     def record_id(self) -> str:
         """SHA-256 of the stored form: equal snapshots are stored once."""
         return hashlib.sha256(self.encode()).hexdigest()
+
+
+def redact(frozen: FrozenSnapshot, mask: Callable[[str], str]) -> FrozenSnapshot:
+    """The same snapshot with texts masked, under the id of what it says now. The usage in its headers stays."""
+    text = mask(frozen.text)
+    return replace(
+        frozen,
+        id=snapshot_id(text),
+        text=text,
+        blocks={target: mask(block) for target, block in frozen.blocks.items()},
+        entries={target: [(entry, mask(said)) for entry, said in rows] for target, rows in frozen.entries.items()},
+    )
 
 
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")

@@ -199,6 +199,24 @@ class SessionRegistry:
         ticket.on_done(settle)
         return ticket
 
+    def redact(self, mask: Callable[[str], str]) -> tuple[list[Session], list[Ticket]]:
+        """Mask texts in every session. Returns those whose snapshots are others now, and what to wait for."""
+        changed: list[Session] = []
+        tickets: list[Ticket] = []
+        for session in list(self._sessions.values()):
+            found = session.redact(mask)
+            if session.key is not None and mask(session.key) != session.key:
+                self._by_key.pop((session.profile, session.key), None)
+                session.key = mask(session.key)
+                self._put(session)
+                found = True
+            if found:
+                tickets.append(self._save(session, with_snapshot=True))
+            if found and session.redacted:
+                session.frozen = session.frozen and self._share(session.frozen)
+                changed.append(session)
+        return changed, tickets
+
     # -- turns --------------------------------------------------------------------------------------------------
 
     def begin_turn(self, session: Session, turn: str, *, user: bool, counted: bool) -> Ticket:

@@ -25,9 +25,11 @@ import msgspec
 from memd.errors import InvalidRequest
 from memd.profile.stored import SessionRecord, TurnRecord
 from memd.sessions.budget import FailureBudget
-from memd.sessions.frozen import Fence
+from memd.sessions.frozen import Fence, redact
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from memd.deferred import Ticket
     from memd.sessions.frozen import FrozenSnapshot
 
@@ -64,6 +66,7 @@ class SessionBody(msgspec.Struct, omit_defaults=True):
     open_turn: str | None = None
     open_user: bool = False
     open_counted: bool = False
+    redacted: bool = False
 
 
 _BODY_DECODER = msgspec.msgpack.Decoder(SessionBody)
@@ -92,6 +95,7 @@ class Session:
         self.saved: Ticket | None = None
         self.watchers = 0
         self.told_stale = False
+        self.redacted = False
         self.changes_cache: tuple[tuple[int, int], str] | None = None
         self.answer: Any = None
         self._ended: dict[str, None] = {}
@@ -105,7 +109,27 @@ class Session:
         """Have another snapshot, or none; what was known of its staleness is forgotten."""
         self.frozen = frozen
         self.told_stale = False
+        self.redacted = False
         self.changes_cache = None
+        self.answer = None
+
+    def redact(self, mask: Callable[[str], str]) -> bool:
+        """Mask texts wherever they are; False if there were none. ``redacted`` says that the snapshot is another now."""
+        changed = False
+        if self.frozen is not None:
+            frozen = redact(self.frozen, mask)
+            if frozen != self.frozen:
+                self.replace_snapshot(frozen)
+                self.redacted = changed = True
+        names = (self.parent, self.endpoint, *self._ended, self.turn.id if self.turn else None)
+        masked = tuple(name and mask(name) for name in names)
+        if masked == names:
+            return changed
+        self.parent, self.endpoint, *ended, turn = masked
+        self._ended = dict.fromkeys(name or "" for name in ended)
+        if self.turn is not None and turn is not None:
+            self.turn.id = turn
+        return True
 
     # -- turns --------------------------------------------------------------------------------------------------
 
@@ -171,6 +195,7 @@ class Session:
             open_turn=turn.id if turn else None,
             open_user=turn.user if turn else False,
             open_counted=turn.counted if turn else False,
+            redacted=self.redacted,
         )
         return SessionRecord(
             id=self.id,
@@ -192,6 +217,7 @@ class Session:
         session.endpoint = body.endpoint
         session.completed = body.completed
         session.frozen = frozen
+        session.redacted = body.redacted
         session._ended = dict.fromkeys(body.ended)
         if body.open_turn is not None:
             session.turn = Turn(body.open_turn, user=body.open_user, counted=body.open_counted)

@@ -215,6 +215,11 @@ class Journal:
         self._reopened += 1
         return True
 
+    def start_over(self) -> bool:
+        """Close and open again after a failure outside of a group, when what SQLite holds is not to be trusted."""
+        self._drop_connection()
+        return self.reopen()
+
     def failure(self, error: sqlite3.Error, *, step: str, outcome: str | None = None) -> NoSpace | IoFailure:
         """The typed error for what SQLite said at a step."""
         name = getattr(error, "sqlite_errorname", "")

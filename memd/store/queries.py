@@ -23,13 +23,14 @@ _RENDERING = "SELECT store, revision, us, hash, data, entries FROM rendering"
 
 
 class RevisionFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which revisions: of these stores, below ``before``, at or above ``after``, by session, job or kind."""
+    """Which revisions: of these stores, below ``before``, at or above ``after``, by session, job, origin or kind."""
 
     stores: tuple[int, ...]
     before: int | None = None
     after: int | None = None
     session: str | None = None
     job: str | None = None
+    origin: str | None = None
     kind: str | None = None
     undone: bool | None = None
 
@@ -152,6 +153,7 @@ def _where(wanted: RevisionFilter) -> tuple[str, tuple[Any, ...]]:
         ("revision>=?", wanted.after),
         ("session=?", wanted.session),
         ("job=?", wanted.job),
+        ("origin=?", wanted.origin),
         ("kind=?", wanted.kind),
     ):
         if value is not None:

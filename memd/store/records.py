@@ -21,6 +21,7 @@ class ChangeRecord(msgspec.Struct, array_like=True):
     place: int
     created_us: int
     origin: str
+    redacted: bool = False
 
 
 class EntryRecord(msgspec.Struct, array_like=True):

@@ -41,6 +41,7 @@ MATRIX: dict[Level, set[str]] = {
         "profile.export",
     },
     "operator": {
+        "history.redact",
         "memory.wipe",
         "profile.create",
         "profile.import",

@@ -38,10 +38,10 @@ class SlowProfile(MemoryProfile):
             await trio.lowlevel.checkpoint()
         return await super().explain(text)
 
-    async def list_revisions(self, **wanted: Any) -> Any:
+    async def list_revisions(self, *chosen: Any, **wanted: Any) -> Any:
         for _ in range(3):
             await trio.lowlevel.checkpoint()
-        return await super().list_revisions(**wanted)
+        return await super().list_revisions(*chosen, **wanted)
 
     async def undo(self, *args: Any, **kwargs: Any) -> Any:
         for _ in range(3):

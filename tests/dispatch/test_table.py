@@ -13,7 +13,7 @@ from memd.protocol.results import Empty
 
 MUTATIONS = {
     *(f"memory.{verb}" for verb in ("add", "replace", "edit", "remove", "apply", "wipe")),
-    *(f"history.{verb}" for verb in ("undo", "redo", "restore")),
+    *(f"history.{verb}" for verb in ("undo", "redo", "restore", "redact")),
     "profile.create",
     "profile.import",
 }

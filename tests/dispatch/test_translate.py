@@ -39,9 +39,13 @@ def test_a_revision_has_its_provenance_and_leaves_out_what_is_not_there() -> Non
     changes = [ChangeRecord("replace", "e1", b"caf\xe9", b"caf\xc3\xa9", 0, 0, "agent")]
     record = RevisionRecord(revision=7, store=1, us=0, origin="user", client="cli", changes=changes)
     plain = msgspec.to_builtins(translate.revision(RevisionRow(record, "user")))
-    assert {"revision", "target", "at", "us", "origin", "client", "uid", "pid", "changes"} == set(plain)
+    always = {"revision", "target", "at", "us", "origin", "client", "uid", "pid", "kind", "changes", "undoes", "redacted"}
+    assert always == set(plain)
+    assert ("change", [], False) == (plain["kind"], plain["undoes"], plain["redacted"])
     assert ("caf\ufffd", "café") == (plain["changes"][0]["before"], plain["changes"][0]["after"])
     assert "1970-01-01T00:00:00.000000Z" == plain["at"]
+    changes[0].redacted = True
+    assert translate.revision(RevisionRow(record, "user")).redacted
 
 
 def test_an_undo_names_its_last_revision() -> None:

@@ -7,11 +7,12 @@ from msgspec.structs import replace
 from support.documents import do, entry_of, files, ids, named, store, stored_texts, texts
 
 from memd.profile.entries import Document, Entry, parse, render
-from memd.profile.inverse import difference, invert, replace_all, rewind, text_diff
+from memd.profile.inverse import Taken, difference, invert, replace_all, rewind, text_diff
+from memd.profile.layout import insert
 from memd.profile.values import Applied, Change, Stamp
 
 UNDO = Stamp(9_000_000, "user")
-Revisions = list[tuple[int, tuple[Change, ...]]]
+Revisions = list[Taken]
 
 
 def steps(document: Document, *actions: tuple[str, dict[str, str]]) -> tuple[Document, Revisions]:
@@ -19,9 +20,10 @@ def steps(document: Document, *actions: tuple[str, dict[str, str]]) -> tuple[Doc
     revisions: Revisions = []
     for number, (action, fields) in enumerate(actions, 1):
         applied: Applied = do(document, action, **fields)
+        order = tuple(ids(document))
         # Ids of added entries begin anew with each call; here they must not be given out twice.
         document = applied.document
-        revisions.append((number, applied.changes))
+        revisions.append(Taken(number, applied.changes, order))
     return document, revisions
 
 
@@ -84,7 +86,7 @@ def test_conflicts_say_why() -> None:
     """Removed since, or there again; long texts are cut."""
     head, revisions = steps(store("a", "b"), ("replace", {"id": "e0", "content": "A"}), ("remove", {"id": "e0"}))
     assert (("e0", "the entry was removed since"),) == invert(revisions[:1], head, stamp=UNDO).conflicts
-    removed = (1, (Change("remove", "e1", "x", None, 0),))
+    removed = Taken(1, (Change("remove", "e1", "x", None, 0),))
     ((_, reason),) = invert([removed], store("a", "b" * 200), stamp=UNDO).conflicts
     assert reason.startswith("the entry is there again and says: bbb")
     assert reason.endswith("b…")
@@ -121,7 +123,7 @@ def test_redo_undoes_an_undo() -> None:
     """The changes of an undo are changes like others."""
     head, revisions = steps(store("a", "b"), ("remove", {"id": "e0"}))
     undone = invert(revisions, head, stamp=UNDO)
-    redone = invert([(2, undone.changes)], undone.document, stamp=UNDO)
+    redone = invert([Taken(2, undone.changes)], undone.document, stamp=UNDO)
     assert texts(head) == texts(redone.document)
 
 
@@ -132,11 +134,12 @@ def test_redo_undoes_an_undo() -> None:
 def test_undoing_everything_leads_back(data: bytes, wanted: list[tuple[int, str, str]]) -> None:
     """Texts, ids and order; and the file says the same."""
     start = named(parse(data))
-    document, revisions = start, []
+    document, revisions, order = start, list[Taken](), tuple(ids(start))
     for number, (at, action, text) in enumerate(wanted, 1):
         if action != "add" and at >= len(document.entries):
             continue
         fields = {"content": f"{text} {number}"} if action != "remove" else {}
+        order = tuple(ids(document))
         if action != "add":
             fields["id"] = document.entries[at].id
         applied = do(document, action, **fields)
@@ -144,13 +147,54 @@ def test_undoing_everything_leads_back(data: bytes, wanted: list[tuple[int, str,
         entries = tuple(replace(one, id=renamed.get(one.id, one.id)) for one in applied.document.entries)
         document = replace(applied.document, entries=entries)
         changes = tuple(replace(change, id=renamed.get(change.id, change.id)) for change in applied.changes)
-        revisions.append((number, changes))
+        revisions.append(Taken(number, changes, order))
     found = invert(revisions, document, stamp=UNDO)
     assert () == found.conflicts
     assert (texts(start), ids(start)) == (texts(found.document), ids(found.document))
     assert texts(start) == texts(parse(render(found.document)))
     back = rewind(found.document.entries, reversed(found.changes))
     assert ids(document) == [one.id for one in back]
+    last = invert(revisions[-1:], document, stamp=UNDO).document
+    assert list(order) == ids(last)
+    taken = Taken(len(wanted) + 1, found.changes, tuple(ids(document)))
+    redone = invert([taken], found.document, stamp=UNDO).document
+    assert (texts(document), ids(document)) == (texts(redone), ids(redone))
+
+
+@given(st.integers(1, 7), st.data())
+def test_a_removed_entry_comes_back_between_its_neighbours(count: int, choice: st.DataObject) -> None:
+    """Whoever removed or added others before it since: those that are left stand in the order they always had."""
+    start = store(*(f"text {number}" for number in range(count)))
+    gone = choice.draw(st.sampled_from(ids(start)))
+    document, revisions = steps(start, ("remove", {"id": gone}))
+    for number in range(choice.draw(st.integers(0, 4))):
+        left = ids(document)
+        other = choice.draw(st.sampled_from([*left, ""]))
+        if other:
+            document = do(document, "remove", id=other).document
+        else:
+            at = choice.draw(st.integers(0, len(left)))
+            document = insert(document, at, Entry("new", "new", f"new{number}", 1, 1, "user"))
+    order = ids(invert(revisions, document, stamp=UNDO).document)
+    assert [one for one in ids(start) if one in order] == [one for one in order if one in ids(start)]
+    at = order.index(gone)
+    assert ids(document) == order[:at] + order[at + 1 :]
+
+
+def test_without_its_order_a_removed_entry_comes_back_at_its_number() -> None:
+    """As with revisions of which too little is left."""
+    head, (taken,) = steps(store("a", "b", "c"), ("remove", {"id": "e1"}))
+    assert ["a", "b", "c"] == texts(invert([Taken(1, taken.changes)], head, stamp=UNDO).document)
+    assert ["b"] == texts(invert([Taken(1, taken.changes)], Document(), stamp=UNDO).document)
+
+
+def test_what_was_redacted_is_not_put_back() -> None:
+    """It is a conflict, and an addition that was redacted can still be taken out."""
+    removed = Change("remove", "e0", "[redacted]", None, 0, redacted=True)
+    found = invert([Taken(1, (removed,))], store("b"), stamp=UNDO)
+    assert (("e0", "what it said before was redacted and cannot be put back"),) == found.conflicts
+    added = Change("add", "e0", None, "pin [redacted]", 0, redacted=True)
+    assert [] == texts(invert([Taken(1, (added,))], store("pin [redacted]"), stamp=UNDO).document)
 
 
 @given(

@@ -115,11 +115,11 @@ class TestUndo:
             for expected in ((["alpha"], ["who"]), (["alpha"], []), ([], [])):
                 await life.profile.undo(Selector(last=1), CALLER)
                 assert expected == (life.texts(), life.texts("user"))
-            with pytest.raises(InvalidParams, match="nothing to undo"):
+            with pytest.raises(NoSuchRevision, match="no change that could be undone"):
                 await life.profile.undo(Selector(last=1), CALLER)
             await life.profile.undo(Selector(last=3), CALLER, redo=True)
             assert (["alpha", "beta"], ["who"]) == (life.texts(), life.texts("user"))
-            with pytest.raises(InvalidParams, match="nothing to redo"):
+            with pytest.raises(NoSuchRevision, match="no undo that could be redone"):
                 await life.profile.undo(Selector(last=1), CALLER, redo=True)
 
     async def test_a_conflict_leaves_everything(self, host: Host, autojump_clock: MockClock) -> None:

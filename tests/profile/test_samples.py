@@ -11,7 +11,7 @@ from memd.errors import AmbiguousMatch
 from memd.profile.edits import apply_operation
 from memd.profile.entries import BOM, Document, Entry, parse, render
 from memd.profile.foreign import is_foreign, split_foreign
-from memd.profile.inverse import invert
+from memd.profile.inverse import Taken, invert
 from memd.profile.merge import merge, split_appended
 from memd.profile.snapshot import render_block
 from memd.profile.values import Limits, Operation
@@ -84,7 +84,7 @@ def test_each_entry_can_be_replaced_edited_and_removed(name: str, entry_id: str)
     ):
         applied = apply_operation(before, operation, limits=WIDE, stamp=STAMP, new_id=new_ids())
         assert_untouched(before, applied.document, entry_id)
-        undone = invert([(1, applied.changes)], applied.document, stamp=STAMP).document
+        undone = invert([Taken(1, applied.changes)], applied.document, stamp=STAMP).document
         assert texts(before) == texts(undone) == texts(parse(render(undone)))
 
 

@@ -160,7 +160,7 @@ class TestMismatches:
             (
                 {"target": "user", "origin": "root"},
                 "origin",
-                'origin: expected "agent", "flush", "import", "outside", "review", "tool" or "user", got "root"',
+                'origin: expected "agent", "tool" or "user", got "root"',
             ),
         ],
     )

@@ -14,6 +14,7 @@ from support.fake_profile import START_US, MemoryProfile
 from memd.config import Settings
 from memd.deferred import Ticket
 from memd.dispatch import DaemonStatistics, Dispatcher, EventHub, Services, method_table
+from memd.dispatch.ports import Redaction
 from memd.protocol.messages import Request
 from memd.protocol.results import Discovery
 from memd.sessions import SessionRegistry
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from memd.dispatch import Conversation, Flight, MethodTable
     from memd.dispatch.ports import Profile
     from memd.errors import WireError
-    from memd.profile.values import Notice
+    from memd.profile.values import Caller, Notice
     from memd.protocol.types import ErrorsForm, Role
 
 
@@ -158,6 +159,12 @@ class FakeControl:
 
     async def create_profile(self, name: str, directory: str | None) -> None:
         self.done.append(f"create {name} {directory}")
+
+    async def redact(self, profile: str, caller: Caller, *, text: str | None, revision: int | None) -> Redaction:
+        if self.error is not None:
+            raise self.error
+        self.done.append(f"redact {profile} {caller.origin} {text} {revision}")
+        return Redaction({"revision": 2}, [7], self.told)
 
 
 class World:

@@ -16,7 +16,7 @@ from memd.deferred import Ticket
 from memd.errors import Conflict, NoSuchRevision, WireError
 from memd.profile.edits import apply_batch, apply_operation
 from memd.profile.entries import Document
-from memd.profile.history import RevisionRow
+from memd.profile.history import ANY, RevisionRow
 from memd.profile.inverse import difference, replace_all, text_diff
 from memd.profile.values import (
     TARGETS,
@@ -40,7 +40,7 @@ from memd.store.records import ChangeRecord, EventRecord, RevisionRecord
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from memd.profile.history import Explanation, Selector
+    from memd.profile.history import Chosen, Explanation, Selector
 
 START_US = 1_700_000_000_000_000
 
@@ -178,6 +178,18 @@ class MemoryProfile:
         done = self._set(row.target, self.documents[row.record.revision - 1][row.target], caller)
         return _undone(done)
 
+    async def preview_undo(
+        self, selector: Selector, caller: Caller, *, redo: bool = False, if_revision: int | None = None
+    ) -> Undone:
+        self.entered.append("preview redo" if redo else "preview undo")
+        return Undone((), (), self.conflicts, {})
+
+    async def preview_restore(
+        self, target: Target, revision: int, caller: Caller, *, if_revision: int | None = None
+    ) -> Undone:
+        self.entered.append(f"preview restore {target} {revision}")
+        return Undone((), (), (), {})
+
     async def restore(
         self,
         target: Target,
@@ -202,18 +214,18 @@ class MemoryProfile:
 
     async def list_revisions(
         self,
+        chosen: Chosen = ANY,
         *,
         target: Target | None = None,
-        session: str | None = None,
-        job: str | None = None,
-        entry: str | None = None,
         limit: int = 50,
         before: int | None = None,
     ) -> tuple[list[RevisionRow], int | None]:
         found = [
             row
             for row in reversed(self.rows)
-            if target in {None, row.target} and (before is None or row.record.revision < before)
+            if target in {None, row.target}
+            and chosen.origin in {None, row.record.origin}
+            and (before is None or row.record.revision < before)
         ]
         return found[:limit], found[limit - 1].record.revision if len(found) > limit else None
 

@@ -63,6 +63,7 @@ CALLS: tuple[Call, ...] = (
     ("agent", "rpc.discover", {}),
     ("agent", "session.close", {"session": "$session", "reason": "end"}),
     ("operator", "memory.wipe", {"target": "user", "confirm": "default"}),
+    ("operator", "history.redact", {"text": "Prefers short answers"}),
     ("operator", "profile.create", {"name": "work"}),
     (
         "operator",

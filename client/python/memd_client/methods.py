@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any, Literal, TypedDict, Unpack
 
+    from memd_client.redacted import Redacted
     from memd_client.types import Target
 
     Style = Literal["openai", "anthropic", "mcp"]
@@ -46,6 +47,23 @@ if TYPE_CHECKING:
         revision: int | None
         job: str | None
         last: int | None
+        preview: bool | None
+
+    class Revisions(TypedDict, total=False):
+        """Which revisions to list: those that fit all that is given."""
+
+        target: Target | None
+        session: str | None
+        job: str | None
+        entry: str | None
+        origin: str | None
+        limit: int | None
+        before: int | None
+
+    class RestoreOptions(MutationOptions, total=False):
+        """Whether only to say what would be done."""
+
+        preview: bool | None
 
 
 class Methods:
@@ -167,19 +185,9 @@ class Methods:
 
     # -- history -------------------------------------------------------------------------------------------------------
 
-    def history_list(
-        self,
-        *,
-        target: Target | None = None,
-        session: str | None = None,
-        job: str | None = None,
-        entry: str | None = None,
-        limit: int | None = None,
-        before: int | None = None,
-    ) -> types.RevisionList:
+    def history_list(self, **chosen: Unpack[Revisions]) -> types.RevisionList:
         """Return a page of revisions, newest first."""
-        said = {"target": target, "session": session, "job": job, "entry": entry, "limit": limit, "before": before}
-        return types.RevisionList(self.request("history.list", said))
+        return types.RevisionList(self.request("history.list", {**chosen}))
 
     def history_show(self, revision: int) -> types.RevisionShown:
         """Return one revision and the entries as they were after it."""
@@ -197,7 +205,16 @@ class Methods:
         """Undo an undo."""
         return types.Undone(self.request("history.redo", {**selector}))
 
-    def history_restore(self, target: Target, revision: int, **options: Unpack[MutationOptions]) -> types.Undone:
+    def history_redact(
+        self, *, text: str | None = None, revision: int | None = None, **options: Unpack[MutationOptions]
+    ) -> Redacted:
+        """Take a text, or what a revision holds, out of everything memd keeps, for good. Operators only."""
+        from memd_client.redacted import Redacted  # noqa: PLC0415 - only here
+
+        said = {"text": text, "revision": revision, **options}
+        return Redacted(self.request("history.redact", said))
+
+    def history_restore(self, target: Target, revision: int, **options: Unpack[RestoreOptions]) -> types.Undone:
         """Make a store what it was at a revision, as a new revision."""
         return types.Undone(self.request("history.restore", {"target": target, "revision": revision, **options}))
 

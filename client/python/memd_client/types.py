@@ -295,6 +295,8 @@ class Revision(Record):
     reason: str | None = None
     changes: list[Change]
     undone_by: int | None = None
+    kind: str
+    redacted: bool
 
 
 class RevisionShown(Revision):

@@ -14,7 +14,7 @@ from memd.dispatch import translate
 from memd.dispatch.table import Method
 from memd.dispatch.writes import fingerprint
 from memd.errors import InvalidParams
-from memd.profile.history import Selector
+from memd.profile.history import Chosen, Selector
 from memd.protocol import params as p, results, types
 
 if TYPE_CHECKING:
@@ -24,10 +24,8 @@ if TYPE_CHECKING:
 async def list_revisions(context: Context, params: p.HistoryList) -> results.RevisionList:
     """Revisions, newest first."""
     rows, following = await context.profile.list_revisions(
+        Chosen(params.session, params.job, params.origin, params.entry),
         target=params.target,
-        session=params.session,
-        job=params.job,
-        entry=params.entry,
         limit=params.limit,
         before=params.before,
     )
@@ -63,6 +61,11 @@ async def redo(context: Context, params: p.HistoryRedo) -> results.UndoResult:
 async def restore(context: Context, params: p.HistoryRestore) -> results.UndoResult:
     """Make a store what it was."""
     writing = context.writing(params)
+    if params.preview:
+        planned = await context.profile.preview_restore(
+            params.target, params.revision, writing.caller, if_revision=params.if_revision
+        )
+        return translate.undo_result(planned)
     undone = await context.profile.restore(
         params.target,
         params.revision,
@@ -74,11 +77,35 @@ async def restore(context: Context, params: p.HistoryRestore) -> results.UndoRes
     return translate.undo_result(undone)
 
 
+async def redact(context: Context, params: p.HistoryRedact) -> results.Redacted:
+    """Take a text out of everything memd keeps."""
+    if (params.text is None) == (params.revision is None):
+        msg = "text: give either the text to redact or the revision that holds it"
+        raise InvalidParams(msg, field="text")
+    if params.if_revision is not None:
+        msg = "if_revision: a redaction concerns every store and all of history; leave it out"
+        raise InvalidParams(msg, field="if_revision")
+    writing = context.writing(params)
+    done = await context.services.control.redact(
+        context.profile.name, writing.caller, text=params.text, revision=params.revision
+    )
+    return results.Redacted(
+        tables=dict(done.tables),
+        revisions=list(done.revisions),
+        notices=[translate.notice(item) for item in (*done.notices, *writing.notices)],
+    )
+
+
 async def _undo(context: Context, params: p.SelectorParams, *, redo: bool) -> results.UndoResult:
     selector, mark = _selector(params), fingerprint("history.redo" if redo else "history.undo", params)
     if selector.session is not None:  # it says which changes, and may be closed long since
         params = msgspec.structs.replace(params, session=None, turn=None)
     writing = context.writing(params)
+    if params.preview:
+        planned = await context.profile.preview_undo(
+            selector, writing.caller, redo=redo, if_revision=params.if_revision
+        )
+        return translate.undo_result(planned)
     undone = await context.profile.undo(
         selector,
         writing.caller,
@@ -114,4 +141,5 @@ METHODS = (
     Method("history.undo", p.HistoryUndo, results.UndoResult, "full", undo, "task", mutation=True),
     Method("history.redo", p.HistoryRedo, results.UndoResult, "full", redo, "task", mutation=True),
     Method("history.restore", p.HistoryRestore, results.UndoResult, "full", restore, "task", mutation=True),
+    Method("history.redact", p.HistoryRedact, results.Redacted, "operator", redact, "task", mutation=True),
 )

@@ -62,7 +62,7 @@ def _opened(context: Context, opened: Opened, params: p.SessionOpen) -> results.
     if context.may("read"):
         frozen = session.frozen or EMPTY_SNAPSHOT
         changes = context.services.sessions.changes(session, context.profile)
-        notices = [*store_notices(context.profile), *snapshot_notices(frozen)]
+        notices = [*store_notices(context.profile), *snapshot_notices(frozen, redacted=session.redacted)]
     return results.SessionOpened(
         session=session.id,
         resumed=opened.resumed,

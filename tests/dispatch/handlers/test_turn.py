@@ -63,13 +63,17 @@ async def test_without_turns_the_budget_expires(client: Client, world: World) ->
     assert {"count": 1, "limit": 3} == miss(client)["failures"]
 
 
-async def test_a_repeated_call_is_told_that_it_will_fail_the_same_way(client: Client) -> None:
-    """The count is said in words too."""
+async def test_a_repeated_call_is_told_that_it_will_fail_the_same_way(client: Client, session: str) -> None:
+    """The count is said in words too, and a turn is spoken of only where there is one."""
+    client.ok("turn.begin", session=session, turn="t1", user=True)
+    in_turn = client.fails("not_found", "memory.remove", target="memory", old_text="nowhere", session=session)
+    assert in_turn["message"].endswith("(refusal 1 of 3 in this turn)")
     first = client.fails("not_found", "memory.remove", target="memory", old_text="nowhere")["message"]
     second = client.fails("not_found", "memory.remove", target="memory", old_text="nowhere")["message"]
     third = client.fails("not_found", "memory.remove", target="memory", old_text="elsewhere")["message"]
     assert ["same way" in message for message in (first, second, third)] == [False, True, False]
-    assert third.endswith("(refusal 3 of 3 in this turn)")
+    assert "refusal" not in first
+    assert third.endswith("(refusal 3 of 3 in a row)")
 
 
 async def test_turns_are_counted_for_those_who_may_write(client: Client, world: World, session: str) -> None:
