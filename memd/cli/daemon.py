@@ -29,7 +29,7 @@ def socket(shell: Shell, options: Namespace) -> int:
         else:
             path = find(shell.env, options.socket)
     except NotRunning as error:
-        tell(shell, error)
+        tell(shell, error, hint=False)  # the usual hint is this very command
         return UNAVAILABLE
     if path is None:
         from memd_client.places import agent_sockets  # noqa: PLC0415 - only where it is asked for

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     Adder = Callable[[argparse.ArgumentParser], None]
 
 STORES = ("memory", "user")
+ORIGINS = ("user", "agent", "tool", "review", "flush", "import", "outside")
+HISTORY_LIMIT = 20
+MOST_LISTED = 1000
 SHELLS = ("bash", "zsh", "fish")
 TIMEOUT_S = 10.0
 VALUED = ("--profile", "--socket", "--timeout", "--color")  # global options that take the next word
@@ -137,21 +140,25 @@ def _wipe(verb: argparse.ArgumentParser) -> None:
 
 def _history(verb: argparse.ArgumentParser) -> None:
     _read(verb)
-    verb.add_argument("-n", "--limit", type=int, default=20, metavar="N", help="how many (20)")
+    verb.add_argument("-n", "--limit", type=_count, default=HISTORY_LIMIT, metavar="N", help="how many (20)")
+    verb.set_defaults(usual_limit=HISTORY_LIMIT)
     verb.add_argument("--before", type=int, metavar="REV", help="only older than this revision")
     verb.add_argument("--session", metavar="ID", help="only of this session")
     verb.add_argument("--job", metavar="ID", help="only of this job")
     verb.add_argument("--entry", metavar="ID", help="only of this entry")
+    verb.add_argument("--origin", choices=ORIGINS, help="only of this origin")
 
 
 def _show(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("revision", type=int, metavar="REV", help="its number, as in `memd history`")
     verb.add_argument("--entries", action="store_true", help="also the entries as they were after it")
+    _full(verb)
 
 
 def _diff(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("from_", type=int, metavar="FROM", help="the older revision")
     verb.add_argument("to", type=int, nargs="?", metavar="TO", help="the newer one; now, if left out")
+    _full(verb)
     _target(verb)
 
 
@@ -161,12 +168,30 @@ def _undo(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--session", metavar="ID", help="all of this session")
     verb.add_argument("--job", metavar="ID", help="all of this job")
     verb.add_argument("--reason", metavar="WHY", help="recorded with the change")
+    _preview(verb)
 
 
 def _restore(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("revision", type=int, metavar="REV", help="its number")
+    _preview(verb)
     _target(verb)
     _change(verb)
+
+
+def _redact(verb: argparse.ArgumentParser) -> None:
+    text = "the text; - reads it from standard input, which keeps it out of the shell's history"
+    verb.add_argument("text", nargs="?", metavar="TEXT", help=text)
+    verb.add_argument("--revision", type=int, metavar="REV", help="instead: what this revision holds")
+    verb.add_argument("--yes", action="store_true", help="do not ask")
+    verb.add_argument("--reason", metavar="WHY", help="recorded with the change")
+
+
+def _full(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("--full", action="store_true", help="also all the words of long entries that stay")
+
+
+def _preview(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("--preview", action="store_true", help="only say what would be done")
 
 
 def _export(verb: argparse.ArgumentParser) -> None:
@@ -241,6 +266,13 @@ def _change(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--origin", choices=origins, help="who wants it (user on a terminal, else agent)")
 
 
+def _count(text: str) -> int:
+    value = int(text)
+    if not 1 <= value <= MOST_LISTED:
+        raise argparse.ArgumentTypeError(f"a number from 1 to {MOST_LISTED}")  # noqa: EM102 - argparse prints it
+    return value
+
+
 def _seconds(text: str) -> float:
     value = float(text)
     if not value > 0:
@@ -262,6 +294,7 @@ VERBS: dict[str, tuple[str, str, Adder | None]] = {
     "undo": ("history:undo", "undo a change, a session or a job (the last change)", _undo),
     "redo": ("history:redo", "undo an undo", _undo),
     "restore": ("history:restore", "make a store what it was at a revision", _restore),
+    "redact": ("history:redact", "take a text out of memory and all of history, for good", _redact),
     "export": ("profiles:export", "print a profile with its history as JSON", _export),
     "import": ("profiles:import_", "put exported entries into a profile", _import),
     "profile": ("profiles:list_", "list profiles, or create one", _profile),

@@ -30,8 +30,8 @@ HINTS = {
 LISTS = {"entries": "entries", "matches": "matches", "nearest": "nearest entries"}
 
 
-def tell(shell: Shell, error: MemdError) -> None:
-    """Tell an error: to programs on standard output, to people on standard error."""
+def tell(shell: Shell, error: MemdError, *, hint: bool = True) -> None:
+    """Tell an error: to programs on standard output, to people on standard error; with a ``hint`` what to do."""
     if shell.json:
         shell.out_json({"error": error.as_dict()})
         return
@@ -42,9 +42,8 @@ def tell(shell: Shell, error: MemdError) -> None:
     for line in rest:
         shell.err(f"      {line}")
     _tell_data(shell, error.data, width)
-    hint = HINTS.get(error.name)
-    if hint:
-        _tell_wrapped(shell, hint, width)
+    if hint and error.name in HINTS:
+        _tell_wrapped(shell, HINTS[error.name], width)
 
 
 def _tell_data(shell: Shell, data: dict[str, Any], width: int) -> None:

@@ -55,13 +55,13 @@ def _wrapped(paragraph: str, width: int) -> list[str]:
                 lines.append(line)
                 line = ""
             else:
-                fits = _prefix(rest, width)
+                fits = prefix(rest, width)
                 lines.append(rest[:fits])
                 rest = rest[fits:]
     return [*lines, line] if line or not lines else lines
 
 
-def _prefix(word: str, width: int) -> int:
+def prefix(word: str, width: int) -> int:
     """How many characters of a word that is too wide fit into ``width`` columns; at least one."""
     count = used = 0
     for char in word:
@@ -86,6 +86,12 @@ def bar(percent: int, width: int = 10, *, marks: str = "█░") -> str:
     filled = min(percent, 100) * width // 100
     filled = max(filled, 1 if percent > 0 else 0)
     return marks[0] * filled + marks[1] * (width - filled)
+
+
+def quoted(text: str) -> str:
+    """The text as one word of a shell's command line."""
+    plain = text and all(char.isalnum() or char in "-_./:@" for char in text)
+    return text if plain else "'" + safe(text).replace("'", "'\\''") + "'"
 
 
 def plural(count: int, noun: str) -> str:

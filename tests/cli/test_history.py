@@ -28,7 +28,10 @@ def revision(number: int, *changes: dict[str, Any], **fields: Any) -> dict[str, 
         "client": "codex",
         "uid": 1000,
         "pid": 42,
+        "kind": "change",
         "changes": list(changes),
+        "undoes": [],
+        "redacted": False,
         **fields,
     }
 
@@ -105,7 +108,7 @@ def test_show_says_who_when_why_and_what(memd: Command, server: ScriptedServer) 
     entries = {"memory": [entry("Debian 13")], "user": []}
     server.script["history.show"] = answers({**shown, "entries": entries})
     assert [
-        "revision 12 of memory, 2026-01-03T22:00:00.000000Z",
+        "revision 12 of memory, 2026-01-03T22:00:00.000000Z (2h ago)",
         "  by: agent through codex, uid 1000, pid 42",
         "  session: s-1",
         "  reason: upgrade",
@@ -166,7 +169,12 @@ def test_an_undo_that_conflicts_is_a_refusal_with_reasons(memd: Command, server:
     server.script["history.undo"] = answers(undone(revision=None, revisions=[], changes=[], conflicts=[conflict]))
     done = memd("undo", "7")
     assert (1, "") == (done.status, done.out)
-    assert "memd: nothing was undone, as later changes stand in the way:\n  e1  changed later\n" == done.err
+    assert [
+        "memd: nothing was undone, as later changes stand in the way:",
+        "  e1  changed later",
+        "  `memd history --entry e1` lists what came later: undo that first, or change",
+        "  the entry by hand",
+    ] == done.err.splitlines()
     assert 1 == memd("undo", "7", "--json").status
 
 
