@@ -67,9 +67,21 @@ class Outlet(Protocol):
 
 
 class Call:
-    """A request under way. It is answered once; what comes later is dropped."""
+    """A request under way. It is answered once; what comes later is dropped. ``polls``: it waits for something to happen."""
 
-    __slots__ = ("deadline", "done", "in_flight", "method", "msgid", "mutation", "outlet", "pending", "scope", "size")
+    __slots__ = (
+        "deadline",
+        "done",
+        "in_flight",
+        "method",
+        "msgid",
+        "mutation",
+        "outlet",
+        "pending",
+        "polls",
+        "scope",
+        "size",
+    )
 
     def __init__(self, outlet: Outlet, msgid: int, method: str, *, mutation: bool, size: int) -> None:
         self.outlet = outlet
@@ -80,6 +92,7 @@ class Call:
         self.deadline = 0.0
         self.done = False
         self.in_flight = False
+        self.polls = False
         self.pending: Pending | None = None
         self.scope: trio.CancelScope | None = None
 

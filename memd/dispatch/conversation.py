@@ -68,8 +68,8 @@ class Conversation:
 
     @property
     def waiting(self) -> bool:
-        """True while a request is not answered."""
-        return bool(self.calls)
+        """True while a request is not answered that does something; one that polls is given up with its peer."""
+        return any(not call.polls for call in self.calls.values())
 
     @property
     def congested(self) -> bool:

@@ -165,6 +165,7 @@ class Dispatcher:
         """The answer, or ``LATER``."""
         method = self._admit(conversation, method, call)
         params = self._params(request, method)
+        call.polls = method.waits
         answer = method.handler(conversation.context, params)
         if method.kind != "sync" and isinstance(answer, _UNDER_WAY):
             return self._launch(conversation, call, self._deadline(method, params), answer)

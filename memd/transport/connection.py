@@ -93,7 +93,7 @@ class Conversation(Protocol):
 
     @property
     def waiting(self) -> bool:
-        """True while a request is not answered."""
+        """True while a request is not answered that its peer would want an answer to after its last word."""
 
     @property
     def congested(self) -> bool:

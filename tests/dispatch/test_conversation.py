@@ -46,6 +46,14 @@ async def test_it_waits_while_a_request_is_not_answered(world: World) -> None:
     assert not client.conversation.waiting
 
 
+async def test_it_does_not_wait_for_a_poll(world: World) -> None:
+    """A peer that has said its last word and then goes must not keep its connection for ten minutes."""
+    client = world.client()
+    client.send("events.wait", topics=[], timeout_ms=600_000)
+    await settle()
+    assert not client.conversation.waiting
+
+
 async def test_an_undo_is_answered_before_its_event(world: World) -> None:
     """It runs as a task: what is published meanwhile waits for its reply."""
     client, other = world.client(), world.client()
