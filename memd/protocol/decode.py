@@ -20,6 +20,7 @@ import msgspec
 
 from memd.errors import InvalidParams
 from memd.protocol.explain import explain_mismatch, reshape
+from memd.protocol.framing import HeaderScan
 
 if TYPE_CHECKING:
     from memd.protocol.params import Params
@@ -29,6 +30,10 @@ P = TypeVar("P", bound="Params")
 
 MAX_NESTING = 16
 """Levels of a message, its own array being the first. No method needs more than 8; a tool call's arguments may."""
+
+MAX_VALUES = 500_000
+"""Values in the parameters of one request. A whole profile with its history has fewer; 8 MiB of one-byte maps, decoded in
+one piece, would keep everybody else waiting for ten seconds (about 1 µs a value)."""
 
 _PARAMS_ROOM = MAX_NESTING - 1
 _UNCHANGED = frozenset({str, int, bool, dict, list})
@@ -64,6 +69,8 @@ def peek_errors_form(raw: bytes | bytearray | memoryview | msgspec.Raw) -> Error
 
 def _unpack(raw: bytes | bytearray | memoryview | msgspec.Raw) -> Any:
     """The plain value; nil fields dropped, bin as text."""
+    if memoryview(raw).nbytes > MAX_VALUES:
+        _refuse_many(bytes(raw))
     try:
         value = msgpack.unpackb(
             raw, object_pairs_hook=_take_map, list_hook=_take_array, ext_hook=_refuse_ext, strict_map_key=False
@@ -169,6 +176,14 @@ def _refuse_ext(code: int, _data: bytes) -> NoReturn:
 def _refuse_text(where: str) -> NoReturn:
     msg = f"{where}: not valid UTF-8 (or half of a surrogate pair); encode texts as UTF-8 before sending them"
     raise InvalidParams(msg, field=where)
+
+
+def _refuse_many(raw: bytes) -> None:
+    scan = HeaderScan()
+    scan.advance(raw, MAX_VALUES)
+    if scan.seen + scan.missing > MAX_VALUES:
+        msg = f"more than {MAX_VALUES:,} values in one message; send fewer at a time"
+        raise InvalidParams(msg, limit=MAX_VALUES)
 
 
 def _refuse_nesting() -> NoReturn:

@@ -12,6 +12,7 @@ message is at least, so that one over the limit is refused when its header decla
 from __future__ import annotations
 
 import re
+import sys
 from collections import deque
 from typing import Any
 
@@ -44,9 +45,7 @@ _FIXED: dict[int, _Header] = {
 }
 _HEADERS: tuple[_Header, ...] = tuple({**_LENGTHS, **_FIXED}.get(byte, (0, 0, 0, 0)) for byte in range(256))
 _NEVER_USED = 0xC1
-MAX_VALUES = 500_000
-"""Values in one message. A whole profile with its history has fewer; 8 MiB of one-byte maps, decoded in one piece, would
-keep everybody else waiting for ten seconds (about 1 µs a value)."""
+_EVERY_VALUE = sys.maxsize
 _PARSER_BYTES = 16384
 """What the C parser sets aside from the start; its default of 1 MiB would be mapped anew for every message cut short."""
 
@@ -65,14 +64,14 @@ class HeaderScan:
         self.missing = 1
         self.seen = 0
 
-    def advance(self, data: bytes | bytearray) -> bool:
-        """Walk on as far as ``data`` goes; True once the object ends inside it, at ``at``.
+    def advance(self, data: bytes | bytearray, most: int = _EVERY_VALUE) -> bool:
+        """Walk on as far as ``data`` goes, or until ``most`` objects are seen; True once the object ends, at ``at``.
 
         Raises:
             RemoteProtocolError: the stream holds the one byte that MessagePack never uses.
         """
         at, missing, seen, end = self.at, self.missing, self.seen, len(data)
-        while missing and at < end:
+        while missing and at < end and seen < most:
             run = _SINGLES.match(data, at, min(end, at + missing))
             if run is not None:
                 missing -= run.end() - at
@@ -171,14 +170,11 @@ class Framer:
                 return
             self._scan = HeaderScan()
         scan = self._scan
-        whole = scan.advance(self._buffer)
-        if scan.at + scan.missing > self._limit:
-            raise self._too_large(scan.at + scan.missing)
-        if scan.seen + scan.missing > MAX_VALUES:
-            raise self._too_many(scan.seen + scan.missing)
-        if whole:
+        if scan.advance(self._buffer):
             self._sizes.append(scan.at)
             self._scan = None
+        elif scan.at + scan.missing > self._limit:
+            raise self._too_large(scan.at + scan.missing)
 
     def _find_whole(self) -> None:
         """Find borders with the C parser until it runs out of data, or meets what only ``HeaderScan`` can judge."""
@@ -198,10 +194,6 @@ class Framer:
         except (msgpack.OutOfData, ValueError):  # ValueError: nested too deep (StackError), or 0xc1 (FormatError)
             pass
         self._unpacker, self._unpacker_at = (unpacker, at) if whole else (None, 0)
-
-    def _too_many(self, values: int) -> RemoteProtocolError:
-        message = f"a message of at least {values} values; the limit is {MAX_VALUES}: send fewer at a time"
-        return RemoteProtocolError(TooLarge(message, limit=MAX_VALUES, size=values))
 
     def _too_large(self, size: int) -> RemoteProtocolError:
         message = f"a message of at least {size} bytes; the limit is {self._limit} (wire.message_bytes)"

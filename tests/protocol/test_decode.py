@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from memd.errors import InvalidParams
-from memd.protocol.decode import decode_params, peek_errors_form
+from memd.protocol.decode import MAX_VALUES, decode_params, peek_errors_form
 from memd.protocol.params import (
     EventsWait,
     Hello,
@@ -227,6 +227,18 @@ class TestWhatASenderHasToChange:
         for value in (b"\xa6memory", b"\xc0"):
             error = refused(b"\x91\x82\xa6target\xa6memory" + second + value)
             assert "target: stands twice in one map; send it once" == error.message
+
+    @pytest.mark.parametrize("value", [b"\x80", b"\x91\xc0", b"\x00", b"\xa1x"])
+    def test_more_values_than_can_be_decoded_at_once(self, value: bytes) -> None:
+        """A small message of very many values is refused without decoding it, whatever their kind."""
+        error = refused(b"\x91\x81\xa1x\xdd" + MAX_VALUES.to_bytes(4, "big") + value * MAX_VALUES)
+        assert "more than 500,000 values in one message; send fewer at a time" == error.message
+
+    def test_as_many_values_as_allowed(self) -> None:
+        """The array around them, the map, its key and the array inside count too."""
+        count = MAX_VALUES - 4
+        raw = b"\x91\x81\xa1x\xdd" + count.to_bytes(4, "big") + b"\xa1x" * count
+        assert MemoryRead() == decode_params(raw, MemoryRead)
 
     def test_one_duplicate_among_very_many_keys(self) -> None:
         """Finding it takes one walk; comparing each key with each would take hours."""

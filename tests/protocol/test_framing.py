@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from memd.errors import InvalidRequest, RemoteProtocolError, TooLarge
-from memd.protocol.framing import MAX_VALUES, Framer, HeaderScan
+from memd.protocol.framing import Framer, HeaderScan
 
 LIMIT = 1 << 20
 
@@ -99,28 +99,6 @@ class TestFramer:
         framer = Framer(11)
         framer.feed(msgpack.packb("a" * 10))
         assert [msgpack.packb("a" * 10)] == drain(framer)
-
-    @pytest.mark.parametrize(("value", "values"), [(b"\x80", 1), (b"\x91\xc0", 2), (b"\x00", 1)])
-    def test_more_values_than_can_be_decoded_at_once(self, value: bytes, values: int) -> None:
-        """A small message of very many values is refused as soon as so many are seen, whatever their kind."""
-        framer = Framer(LIMIT)
-        count = 300_000 // values
-        framer.feed(b"\x93\x00" + b"\xdd" + count.to_bytes(4, "big") + value * (count - 1))
-        assert framer.next_message() is None
-        framer.feed(value + b"\xdd" + (300_000).to_bytes(4, "big"))
-        with pytest.raises(RemoteProtocolError) as caught:
-            framer.next_message()
-        assert isinstance(caught.value.wire, TooLarge)
-        assert MAX_VALUES == caught.value.wire.data()["limit"]
-
-    def test_as_many_values_as_allowed(self) -> None:
-        """The last one that is allowed passes, also when it arrives alone."""
-        framer = Framer(LIMIT)
-        message = b"\xdd" + (MAX_VALUES - 1).to_bytes(4, "big") + b"\x80" * (MAX_VALUES - 1)
-        framer.feed(message[:-1])
-        assert framer.next_message() is None
-        framer.feed(message[-1:])
-        assert [message] == drain(framer)
 
     @pytest.mark.parametrize("cut", [0, 1])
     def test_the_byte_that_messagepack_never_uses(self, cut: int) -> None:
