@@ -11,6 +11,8 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
+import trio
+
 from memd.dispatch.context import Context
 from memd.errors import WireError
 from memd.protocol.decode import decode_params
@@ -39,6 +41,7 @@ class Conversation:
         self._channel = channel
         channel.on_lost = self._lost_event
         self._closed = False
+        self._answered_all: trio.Event | None = None  # only there while somebody waits for it
         self._busy_tasks = 0
         self._held: list[bytes] = []
 
@@ -71,6 +74,12 @@ class Conversation:
         """True while a request is not answered that does something; one that polls is given up with its peer."""
         return any(not call.polls for call in self.calls.values())
 
+    async def wait_answered(self) -> None:
+        """Until ``waiting`` is false."""
+        while self.waiting:
+            self._answered_all = trio.Event()
+            await self._answered_all.wait()
+
     @property
     def congested(self) -> bool:
         """True while too much is in flight in the whole daemon to read on."""
@@ -99,6 +108,8 @@ class Conversation:
             call.in_flight = False
         if self.calls.get(call.msgid) is call:
             del self.calls[call.msgid]
+            if self._answered_all is not None:
+                self._answered_all.set()
         if not self._closed:
             self._channel.send(message)
 

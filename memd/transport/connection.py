@@ -44,7 +44,7 @@ CLOSE_GRACE_S = 1.0
 """How long an ending connection waits for its peer to take what is queued."""
 
 
-HALF_CLOSED_CHECK_S = 0.05
+HALF_CLOSED_CHECK_S = 0.2
 """How often a peer that ended its stream and waits for replies is looked at: does it still read?"""
 
 
@@ -94,6 +94,9 @@ class Conversation(Protocol):
     @property
     def waiting(self) -> bool:
         """True while a request is not answered that its peer would want an answer to after its last word."""
+
+    async def wait_answered(self) -> None:
+        """Wait until ``waiting`` is false."""
 
     @property
     def congested(self) -> bool:
@@ -218,7 +221,8 @@ class Connection:
         while conversation.waiting and self._state == "reading":
             if not self._wire.peer_reads():
                 return
-            await trio.sleep(HALF_CLOSED_CHECK_S)
+            with trio.move_on_after(HALF_CLOSED_CHECK_S):
+                await conversation.wait_answered()
 
     @property
     def _outbox_full(self) -> bool:

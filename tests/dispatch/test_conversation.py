@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import trio
 import trio.testing
 
 from memd.protocol.types import TOPICS
@@ -38,12 +39,15 @@ async def test_it_waits_while_a_request_is_not_answered(world: World) -> None:
     """That is what keeps a connection whose peer has said all it had to say."""
     client = world.client()
     world.profile.hold = True
-    assert not client.conversation.waiting
+    found = [client.conversation.waiting]
     client.send("memory.add", target="memory", content="a")
-    assert client.conversation.waiting
-    world.profile.commit()
-    await settle()
-    assert not client.conversation.waiting
+    found.append(client.conversation.waiting)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(client.conversation.wait_answered)
+        await settle()
+        world.profile.commit()
+    found.append(client.conversation.waiting)
+    assert [False, True, False] == found
 
 
 async def test_it_does_not_wait_for_a_poll(world: World) -> None:

@@ -39,7 +39,20 @@ def test_a_revision_has_its_provenance_and_leaves_out_what_is_not_there() -> Non
     changes = [ChangeRecord("replace", "e1", b"caf\xe9", b"caf\xc3\xa9", 0, 0, "agent")]
     record = RevisionRecord(revision=7, store=1, us=0, origin="user", client="cli", changes=changes)
     plain = msgspec.to_builtins(translate.revision(RevisionRow(record, "user")))
-    always = {"revision", "target", "at", "us", "origin", "client", "uid", "pid", "kind", "changes", "undoes", "redacted"}
+    always = {
+        "revision",
+        "target",
+        "at",
+        "us",
+        "origin",
+        "client",
+        "uid",
+        "pid",
+        "kind",
+        "changes",
+        "undoes",
+        "redacted",
+    }
     assert always == set(plain)
     assert ("change", [], False) == (plain["kind"], plain["undoes"], plain["redacted"])
     assert ("caf\ufffd", "café") == (plain["changes"][0]["before"], plain["changes"][0]["after"])

@@ -39,6 +39,7 @@ class Echo:
         self.partings = 0
         self.clear = trio.Event()
         self.clear.set()
+        self.answered = trio.Event()
 
     def handle(self, request: Request) -> None:
         self.handled.append(request.method)
@@ -60,6 +61,16 @@ class Echo:
     @property
     def waiting(self) -> bool:
         return bool(self.held)
+
+    async def wait_answered(self) -> None:
+        while self.waiting:
+            self.answered = trio.Event()
+            await self.answered.wait()
+
+    def answer(self, result: str) -> None:
+        """Answer the request that was held longest."""
+        self.channel.send(encode_result(self.held.pop(0), result))
+        self.answered.set()
 
     @property
     def congested(self) -> bool:
@@ -268,9 +279,10 @@ class TestEndings:
             served.wire.end()
             await trio.sleep(60)
             assert not served.wire.closed
-            served.talk.channel.send(encode_result(served.talk.held.pop(), "late"))
-            served.flush()
+            moment = trio.current_time()
+            served.talk.answer("late")
             await served.wire.wait_closed()
+            assert moment == trio.current_time()
             assert [reply(2), reply(1, "late")] == await served.wire.read_all()
             assert 1 == served.talk.partings
 

@@ -56,6 +56,9 @@ class Later:
     async def wait_clear(self) -> None:
         raise AssertionError
 
+    async def wait_answered(self) -> None:
+        raise AssertionError
+
 
 class Notes:
     """A log that remembers."""
