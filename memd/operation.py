@@ -188,12 +188,12 @@ class Operation:
             erasing = Erasing(self._profiles, self._committer, self._daemon.file_runner)
             await erasing.choose(profile, text=text, revision=revision)
             masked = await erasing.from_files(caller)
-            if self._services is not None:
-                await self._redact_sessions(self._services, erasing.mask.text)
-            found = await erasing.from_journal()
-            return Redaction(found.tables, [item.revision for item in masked], list(erasing.notices()))
+            sessions = await self._redact_sessions(self._services, erasing.mask.text) if self._services else 0
+            tables = (await erasing.from_journal()).tables
+            tables["session"] += sessions
+            return Redaction(tables, [item.revision for item in masked], list(erasing.notices()))
 
-    async def _redact_sessions(self, services: Services, mask: Callable[[str], str]) -> None:
+    async def _redact_sessions(self, services: Services, mask: Callable[[str], str]) -> int:
         sessions, tickets = services.sessions.redact(mask)
         for ticket in tickets:
             await ticket.wait()
@@ -201,6 +201,7 @@ class Operation:
             profile = self._profiles.by_name.get(session.profile)
             if profile is not None:
                 profile.emit("snapshot.stale", session=session.id, data={"reason": "redacted"})
+        return len(tickets)
 
     async def open_created(self) -> None:
         """Open the profiles that were created at run time and are not in the settings."""

@@ -41,3 +41,9 @@ def test_undecodable_entries_are_told() -> None:
     profile.put("user", document=parse(b"caf\xe9"))
     (notice,) = store_notices(profile)
     assert ("undecodable", "user") == (notice.name, notice.data["target"])
+
+
+def test_a_snapshot_that_was_redacted_says_so() -> None:
+    """The prompt that has the old one is to be changed."""
+    assert [] == snapshot_notices(EMPTY_SNAPSHOT)
+    assert ["snapshot_redacted"] == [notice.name for notice in snapshot_notices(EMPTY_SNAPSHOT, redacted=True)]

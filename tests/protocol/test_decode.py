@@ -162,6 +162,16 @@ class TestMismatches:
                 "origin",
                 'origin: expected "agent", "tool" or "user", got "root"',
             ),
+            (
+                {"target": "user", "reason": "x" * 1001},
+                "reason",
+                f'reason: expected a string of at most 1,000 characters, got "{"x" * 39}…"',
+            ),
+            (
+                {"target": "user", "deadline_ms": 0},
+                "deadline_ms",
+                "deadline_ms: expected an integer from 1 to 9223372036854775807, got 0",
+            ),
         ],
     )
     def test_the_field_and_what_it_takes_are_named(self, fields: dict[str, Any], field: str, message: str) -> None:

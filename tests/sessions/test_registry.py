@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import pytest
 from support.fake_daemon import CountingToken, FakeClock, MemoryJournal
 from support.fake_profile import MemoryProfile, mutation
@@ -296,3 +298,33 @@ def test_statistics_and_repr(kept: Kept) -> None:
     statistics = kept.registry.statistics()
     assert (2, 1) == (statistics.sessions, statistics.open_turns)
     assert "<SessionRegistry 2 sessions>" == repr(kept.registry)
+
+
+def test_a_redaction_reaches_every_session(kept: Kept) -> None:
+    """Snapshot, key, endpoint; over a restart; those that hold nothing stay as they are."""
+    empty = kept.open(key="empty")
+    kept.add("pin hunter2")
+    session = kept.open(key="key hunter2", endpoint="http://x/?pin=hunter2")
+    before = session.frozen
+    assert before is not None
+    changed, tickets = kept.registry.redact(lambda text: text.replace("hunter2", "*"))
+    assert ([session], 1) == (changed, len(tickets))
+    for registry in (kept.registry, kept.restarted()):
+        found = registry.open(kept.profile, OpenRequest(key="key *"), may_read=True).session
+        assert (session.id, "http://x/?pin=*", True) == (found.id, found.endpoint, found.redacted)
+        frozen = found.frozen
+        assert frozen is not None
+        assert "pin *" in frozen.text
+        assert "hunter2" not in str(frozen)
+        assert frozen.id == hashlib.sha256(frozen.text.encode()).hexdigest() != before.id
+        assert not registry.get("default", empty.id).redacted
+    assert ([], []) == kept.registry.redact(lambda text: text.replace("hunter2", "*"))
+
+
+def test_a_refreshed_snapshot_is_no_longer_a_redacted_one(kept: Kept) -> None:
+    """Whoever froze it anew knows what is in it."""
+    kept.add("pin hunter2")
+    session = kept.open()
+    kept.registry.redact(lambda text: text.replace("hunter2", "*"))
+    kept.registry.refresh(session, kept.profile)
+    assert not session.redacted

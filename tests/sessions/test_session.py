@@ -149,3 +149,16 @@ def test_reprs_show_identity_and_state() -> None:
     assert "<Session s1 of default, 0 turns>" == repr(item)
     begin(item)
     assert "<Session s1 of default, 0 turns, in <Turn t1 user>>" == repr(item)
+
+
+def test_a_redaction_reaches_the_ids_of_turns() -> None:
+    """Ended ones and the open one; they are still known."""
+    item = session()
+    item.parent = "p hunter2"
+    begin(item, "t hunter2")
+    begin(item, "u hunter2")
+    assert item.redact(lambda text: text.replace("hunter2", "*"))
+    assert not item.redact(lambda text: text.replace("hunter2", "*"))
+    assert ("p *", False) == (item.parent, item.redacted)
+    assert [] == end(item, "t *")
+    assert ["completed"] == end(item, "u *")

@@ -23,6 +23,8 @@ FEATURES = (
     "errors.pair",
     "events",
     "history",
+    "history.preview",
+    "history.redact",
     "memory",
     "memory.tool",
     "profiles",

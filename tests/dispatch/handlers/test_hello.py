@@ -52,6 +52,13 @@ async def test_versions_that_do_not(client: Client, span: list[int], name: str) 
     client.fails(name, "hello", protocol=span)
 
 
+async def test_a_name_is_no_text(world: World) -> None:
+    """It stands in every revision."""
+    world.client().ok("hello", client={"name": "x" * 200})
+    error = world.client().fails("invalid_params", "hello", client={"name": "x" * 201})
+    assert error["message"].startswith("client.name: expected a string of at most 200 characters, got ")
+
+
 async def test_features_are_sorted_and_say_nothing_that_is_not_there() -> None:
     """A client asks features rather than versions."""
     assert sorted(FEATURES) == list(FEATURES)

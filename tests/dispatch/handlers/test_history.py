@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import trio.testing
 
+from memd.profile.values import Notice
+
 if TYPE_CHECKING:
     from support.fake_daemon import Client, World
 
@@ -119,3 +121,55 @@ async def test_restore(written: Client) -> None:
     assert ["one"] == [entry["text"] for entry in entries]
     error = await refused(written, "no_such_revision", "history.restore", target="memory", revision=99)
     assert "none" == error["data"]["outcome"]
+
+
+async def test_a_preview_does_nothing(written: Client, world: World) -> None:
+    """Of undo, redo and restore."""
+    for method, params in (
+        ("history.undo", {"last": 1}),
+        ("history.redo", {"last": 1}),
+        ("history.restore", {"target": "memory", "revision": 1}),
+    ):
+        assert "revision" not in await ask(written, method, preview=True, **params)
+    assert ["preview undo", "preview redo", "preview restore memory 1"] == world.profile.entered
+    assert 3 == len(world.profile.rows)
+
+
+async def test_revisions_by_origin(written: Client) -> None:
+    """Any of those there are, also those that nobody may claim."""
+    assert 3 == len((await ask(written, "history.list", origin="agent"))["revisions"])
+    assert [] == (await ask(written, "history.list", origin="outside"))["revisions"]
+    await refused(written, "invalid_params", "history.list", origin="root")
+
+
+async def test_a_redaction_is_an_operators(world: World) -> None:
+    """By text or by revision; what could not be looked at is told."""
+    world.control.told = [Notice("not_redacted", "x is off")]
+    operator = world.client("operator")
+    done = await ask(operator, "history.redact", text="hunter2")
+    assert ({"revision": 2}, [7], ["not_redacted"]) == (
+        done["tables"],
+        done["revisions"],
+        [notice["name"] for notice in done["notices"]],
+    )
+    await ask(operator, "history.redact", revision=3, origin="agent")
+    assert ["redact default user hunter2 None", "redact default agent None 3"] == world.control.done
+    await refused(world.client(), "permission_denied", "history.redact", text="hunter2")
+
+
+@pytest.mark.parametrize(
+    ("params", "field"),
+    [
+        ({}, "text"),
+        ({"text": "hunter2", "revision": 1}, "text"),
+        ({"text": "hunter2", "if_revision": 1}, "if_revision"),
+        ({"text": "hunter2", "reason": "x" * 1001}, "reason"),
+        ({"text": "hunter2", "origin": "review"}, "origin"),
+        ({"text": "hunter2", "deadline_ms": 0}, "deadline_ms"),
+    ],
+)
+async def test_redactions_that_cannot_be(world: World, params: dict[str, Any], field: str) -> None:
+    """Nothing is done."""
+    error = await refused(world.client("operator"), "invalid_params", "history.redact", **params)
+    assert (field, "none") == (error["data"]["field"], error["data"]["outcome"])
+    assert [] == world.control.done
