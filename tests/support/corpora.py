@@ -88,7 +88,7 @@ def expand(template: str, seed: str) -> str:
 
     ``{tags:X}`` is X in tag characters, ``{vs:X}`` X in variation selectors. The same seed gives the same text.
     """
-    rng = random.Random(seed)  # noqa: S311 - invented secrets have to be the same in every run
+    rng = random.Random(seed)
     return TEMPLATE.sub(lambda found: _filled(found, rng), template)
 
 
