@@ -87,7 +87,7 @@ def _broken(text: str, width: int | None, used: int) -> Iterator[str | None]:
     part = ""
     for word in _words(text):
         if used + cells(part) + cells(word.rstrip()) > width and (used or part):
-            yield part
+            yield part.rstrip()
             yield None
             part, used = "", 0
         rest = word

@@ -19,11 +19,13 @@ if TYPE_CHECKING:
     from memd.cli.shell import Shell
     from memd_client import types
     from memd_client.client import Client
+    from memd_client.redacted import Redacted
 
 NUMBERS = 2  # the first two columns, revision and age, are set to the right
 WIDE = 100  # from this width on there is room for who made a change
 FILTERS = ("session", "job", "entry", "origin")
 REDACT_S = 120.0  # a long history is rewritten, and displaced files are waited for
+ELSEWHERE = "What memd does not keep is not touched: exports, backups, files of other programs, the shell's history."
 OWN_KINDS = ("undo", "redo", "restore", "wipe", "import", "redact", "compensate")  # worth a word of their own
 
 
@@ -176,7 +178,13 @@ def redact(shell: Shell, options: Namespace) -> int:
         done = client.history_redact(text=text, revision=options.revision, reason=options.reason)
     if shell.json:
         shell.out_json(done.as_dict())
-        return OK
+    else:
+        _tell_redacted(shell, done)
+    return OK
+
+
+def _tell_redacted(shell: Shell, done: Redacted) -> None:
+    """Where it was, what was not looked at, and what is out of memd's reach."""
     rows = {name: count for name, count in done.tables.items() if count}
     if done.revisions:
         numbers = ", ".join(map(str, done.revisions))
@@ -188,8 +196,8 @@ def redact(shell: Shell, options: Namespace) -> int:
         shell.out("memd keeps no such text: nothing had to be redacted")
     for notice in done.notices:
         shell.err(f"{shell.paint('note:', 'yellow', shell.stderr)} {notice.message}")
-    shell.err("What memd does not keep is not touched: exports, backups, other programs' files, your shell's history.")
-    return OK
+    for line in wrap(ELSEWHERE, shell.width()):
+        shell.err(shell.paint(line, "dim", shell.stderr))
 
 
 def _confirmed(shell: Shell, may_ask: bool) -> bool:

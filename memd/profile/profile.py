@@ -176,8 +176,8 @@ class Profile:
     ) -> Invert:
         records = await self._history.select(selector, redo=redo)
         if not records:
-            what = "no undo that could be redone" if redo else "no change that could be undone"
-            raise NoSuchRevision(message=f"there is {what}{selector.of_whom}")
+            what, end = ("undo", "redone") if redo else ("change", "undone")
+            raise NoSuchRevision(message=f"there is no {what}{selector.of_whom} that could be {end}")
         by_store: dict[MemoryStore, list[Taken]] = {}
         for record in records:
             store = next(store for store in self.stores.values() if store.id == record.store)

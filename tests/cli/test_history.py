@@ -1,4 +1,4 @@
-"""memd.cli.history: history, show, diff, undo, redo, restore."""
+"""memd.cli.history: history, show, diff, undo, redo, restore, redact."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.scripted_server import USAGE, ScriptedServer, answers, entry
+
+from memd.cli.text import cells
 
 if TYPE_CHECKING:
     from cli.conftest import Command
@@ -193,3 +195,105 @@ def test_json_is_the_answer_as_it_came(memd: Command, server: ScriptedServer, ar
     answer = {"revisions": [], "changes": [], "text": "", "entries": {}, "future": 1}
     server.script[method] = answers(answer)
     assert answer == memd(*argv, "--json").json
+
+
+def test_the_next_page_keeps_the_filters(memd: Command, server: ScriptedServer) -> None:
+    """The hint can be pasted as it is."""
+    server.script["history.list"] = answers({"revisions": [revision(3, change(after="x"))], "next": 3})
+    out = memd("history", "user", "-n", "5", "--session", "it's 1", "--origin", "review").out
+    assert "older: memd history user --session 'it'\\''s 1' --origin review --limit 5 --before 3\n" in out
+    assert {"target": "user", "session": "it's 1", "origin": "review", "limit": 5} == sent(server, "history.list")
+
+
+def test_nothing_by_a_filter_says_by_which(memd: Command, server: ScriptedServer) -> None:
+    server.script["history.list"] = answers({"revisions": []})
+    assert "nothing has changed yet by job j, origin tool\n" == memd("history", "--job", "j", "--origin", "tool").out
+
+
+@pytest.mark.parametrize("limit", ["0", "-1", "1001", "x"])
+def test_a_page_has_bounds(memd: Command, limit: str) -> None:
+    with pytest.raises(SystemExit) as caught:
+        memd("history", "-n", limit)
+    assert 2 == caught.value.code
+
+
+def test_columns_count_cells(memd: Command, server: ScriptedServer) -> None:
+    """A name in Chinese needs two columns a character."""
+    memd.env["COLUMNS"] = "110"
+    rows = [revision(1, change(after="x"), client="代码客户端"), revision(2, change(after="y" * 200), client="codex")]
+    server.script["history.list"] = answers({"revisions": rows})
+    first, second = memd("history").out.splitlines()
+    assert cells(first[: first.index("+")]) == cells(second[: second.index("+")])
+    assert 110 == cells(second)
+
+
+def test_what_is_no_plain_change_says_what_it_is(memd: Command, server: ScriptedServer) -> None:
+    """In the list by a word, in show with the numbers."""
+    undo_of = revision(9, change("add", after="back"), kind="undo", undoes=[7, 8], redacted=True)
+    server.script["history.list"] = answers({"revisions": [undo_of, revision(8, kind="outside", reason="r")]})
+    first, second = memd("history").out.splitlines()
+    assert first.endswith("+ undo: back")
+    assert second.endswith("  r")
+    server.script["history.show"] = answers({**undo_of, "entries": {}})
+    assert "  what: undo of 7, 8; texts of it were redacted\n" in memd("show", "9").out
+
+
+def test_a_preview_says_that_nothing_was_done(memd: Command, server: ScriptedServer) -> None:
+    """The same words, no usage."""
+    plan = undone(revision=None, revisions=[])
+    for verb, argv, word in (
+        ("undo", ["undo"], "undone"),
+        ("redo", ["redo"], "redone"),
+        ("restore", ["restore", "3", "-u"], "restored"),
+    ):
+        server.script[f"history.{verb}"] = answers(plan)
+        assert f"would be {word}  1 change\n- memory e1\n    [-one-]\n" == memd(*argv, "--preview").out
+        assert sent(server, f"history.{verb}")["preview"] is True
+
+
+def test_what_is_already_so_is_told(memd: Command, server: ScriptedServer) -> None:
+    server.script["history.restore"] = answers(undone(revision=None, revisions=[], changes=[]))
+    assert memd("restore", "3", "-u").out.startswith("nothing to change  0 changes\n")
+
+
+REDACTED = {"tables": {"revision": 2, "set_aside": 1, "event": 0}, "revisions": [7], "notices": []}
+
+
+def test_redact_asks_a_person(memd: Command, operator: ScriptedServer) -> None:
+    """What stays outside of memd's reach is said."""
+    operator.script["history.redact"] = answers(REDACTED)
+    done = memd("redact", "hunter2", answers="yes\n")
+    assert {"text": "hunter2"} == sent(operator, "history.redact")
+    assert [
+        "redacted  live entries, by revision 7",
+        "redacted  rows of history: revision 2, set aside 1",
+    ] == done.out.splitlines()
+    assert "Type yes to go on" in done.err
+    assert "exports, backups" in done.err
+    assert REDACTED == memd("redact", "hunter2", "--yes", "--json").json
+
+
+@pytest.mark.parametrize("argv", [["redact", "hunter2"], ["redact", "-"]])
+def test_redact_without_a_yes_does_nothing(memd: Command, operator: ScriptedServer, argv: list[str]) -> None:
+    """A script has to mean it; what is piped in cannot answer as well."""
+    assert 1 == memd(*argv, answers="no\n").status
+    assert 1 == memd(*argv, stdin="yes\n").status
+    assert [] == operator.methods()
+
+
+def test_redact_reads_the_text_from_standard_input(memd: Command, operator: ScriptedServer) -> None:
+    """So that it does not stand in the shell's history; inner newlines stay."""
+    operator.script["history.redact"] = answers({**REDACTED, "tables": {}, "revisions": []})
+    done = memd("redact", "-", "--yes", "--reason", "leak", stdin="one\ntwo\n")
+    assert {"text": "one\ntwo", "reason": "leak"} == sent(operator, "history.redact")
+    assert "memd keeps no such text: nothing had to be redacted\n" == done.out
+
+
+def test_redact_by_revision(memd: Command, operator: ScriptedServer) -> None:
+    """One of the two says what is meant."""
+    notice = {"name": "not_redacted", "message": "USER.md was not looked at", "data": {}}
+    operator.script["history.redact"] = answers({**REDACTED, "notices": [notice]})
+    assert "note: USER.md was not looked at\n" in memd("redact", "--revision", "3", "--yes").err
+    assert {"revision": 3} == sent(operator, "history.redact")
+    for argv in (["redact"], ["redact", "x", "--revision", "3"]):
+        assert 2 == memd(*argv, "--yes").status

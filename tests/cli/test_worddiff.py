@@ -23,6 +23,15 @@ def test_a_new_text_is_all_new() -> None:
     assert [] == list(word_diff("", ""))
 
 
+def test_texts_too_long_to_compare_are_compared_at_their_ends() -> None:
+    """A file of a megabyte without borders is one entry."""
+    same, other = "same " * 2000, "other " * 3000
+    runs = list(word_diff(f"{same}old {same}", f"{same}{other}{same}"))
+    assert ["same", "old", "new", "same"] == [run.kind for run in runs]
+    assert ("old ", other) == (runs[1].text, runs[2].text)
+    assert [Run("same", other * 2)] == list(word_diff(other * 2, other * 2))
+
+
 @given(st.text(), st.text())
 def test_both_texts_can_be_read_off(before: str, after: str) -> None:
     runs = list(word_diff(before, after))

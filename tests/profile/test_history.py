@@ -142,7 +142,7 @@ class TestSelectors:
             assert (["other"], []) == (life.texts(), life.texts("user"))
             await life.profile.undo(Selector(session="s"), CALLER, redo=True)
             assert (["theirs", "other"], ["who"]) == (life.texts(), life.texts("user"))
-        with pytest.raises(NoSuchRevision, match="no undo that could be redone of session 's'"):
+        with pytest.raises(NoSuchRevision, match="no undo of session 's' that could be redone"):
             await life.profile.undo(Selector(session="s"), CALLER, redo=True)
 
     async def test_a_session_is_not_redone_with_others(self, life: Life, autojump_clock: MockClock) -> None:
@@ -150,7 +150,7 @@ class TestSelectors:
         await life.do(structs.replace(add("theirs"), caller=structs.replace(CALLER, session="s")))
         await life.add("other")
         await life.profile.undo(Selector(last=2), CALLER)
-        with pytest.raises(NoSuchRevision, match="no undo that could be redone"):
+        with pytest.raises(NoSuchRevision, match="no undo of session"):
             await life.profile.undo(Selector(session="s"), CALLER, redo=True)
 
 
