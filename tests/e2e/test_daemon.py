@@ -338,9 +338,7 @@ def test_a_damaged_journal_is_set_aside(daemon: DaemonProcess, damage: str) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(
-    os.geteuid() != 0, reason="only root can be somebody else; test_other_user does it by sudo"
-)
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else; test_other_user does it by sudo")
 def test_another_uid_is_refused(daemon: DaemonProcess) -> None:
     daemon.memory.write_text("my cat is called Felix\n")
     daemon.start()
