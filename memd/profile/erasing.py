@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import trio
 from msgspec.structs import replace
 
-from memd.errors import IoFailure, NoSpace, NoSuchRevision
+from memd.errors import Busy, IoFailure, NoSpace, NoSuchRevision
 from memd.profile.redacting import Redact, mask_of_revision, mask_of_text
 from memd.profile.values import Notice
 from memd.profile.work import Work
@@ -72,7 +72,7 @@ class Erasing:
         """Mask the live entries of every store, each by a revision of its own, and see the displaced files gone.
 
         Raises:
-            WireError: A store cannot be written now. Those before it are done.
+            WireError: A store cannot be written now, or is written to by others all the time. Those before it are done.
         """
         caller = replace(caller, reason=caller.reason and self.mask.text(caller.reason))
         done: list[Committed] = []
@@ -127,10 +127,18 @@ class Erasing:
         return [(name, store) for store, name in found.items()]
 
     async def _wait_let_go(self, store: MemoryStore) -> None:
-        held = store.held_paths()
+        """See every file gone that a swap displaced until now. What comes to light in one is adopted, and journaled whole.
+
+        Raises:
+            Busy: With ``outcome`` "unknown".
+        """
+        displaced = list(store.lingering)
         with trio.move_on_after(LET_GO_S):
-            while not held.isdisjoint(store.held_paths()):  # noqa: ASYNC110 - the writer looks at them by its own clock
+            while store.foreign or store.leftovers or any(one is two for one in displaced for two in store.lingering):  # noqa: ASYNC110 - the writer looks at them by its own clock
                 await trio.sleep(0.1)
+            return
+        msg = f"what others wrote into {store.place.path} meanwhile is not taken in yet: redact again in a moment"
+        raise Busy(msg, path=store.place.path, outcome="unknown")
 
     async def _require_gone(self) -> None:
         """Refuse to call it done if somebody has put the text back, or a displaced file is still there."""

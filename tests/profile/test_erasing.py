@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+import trio
 from msgspec.structs import replace as changed
-from support.faults import FailingJournal, TornSwap
-from support.hosts import CALLER, Host, add, remove, replace
+from support.faults import FailingJournal, RacingHand, TornSwap
+from support.hosts import CALLER, Host, add, held, remove, replace
 
-from memd.errors import Conflict, IoFailure, NoSuchRevision, StoreError
+from memd.errors import Busy, Conflict, IoFailure, NoSuchRevision, StoreError
 from memd.profile.erasing import Erasing
 from memd.profile.history import Selector
+from memd.profile.memory_store import Foreign
 from memd.store.masking import Mask
 from memd.store.reserve import Reserve
 
@@ -37,6 +39,11 @@ async def erase(life: Life, text: str | None = TEXT, revision: int | None = None
     return await found.from_journal()
 
 
+def append(path: str, text: str) -> None:
+    with open(path, "ab") as file:
+        file.write(text.encode())
+
+
 def holding(root: Path) -> list[str]:
     return sorted(str(path) for path in root.rglob("*") if path.is_file() and TEXT.encode() in path.read_bytes())
 
@@ -57,13 +64,60 @@ async def test_every_profile_is_searched(tmp_path: Path, autojump_clock: MockClo
 
 
 async def test_displaced_files_are_waited_for(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Each is kept for a second, with the old text in it."""
+    """What a swap takes out by surprise is kept by name until it is adopted, with the old text in it."""
     host = Host(tmp_path)
     async with host.life() as life:
         await life.add(f"pin {TEXT}")
+    host.files = RacingHand(lambda path: append(path, "§\nmeanwhile\n"))
+    async with host.life() as life:
         await erase(life)
-        assert [] == [path for path in holding(tmp_path) if "journal" not in path]
+        assert ["pin [redacted]", "meanwhile"] == life.texts()
         assert [] == host.temps()
+    assert [] == holding(tmp_path)
+
+
+async def test_a_late_writer_does_not_bring_it_back(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """A shell that had the old file open: what it writes is taken in, and the bytes kept for that are masked as well."""
+    host = Host(tmp_path)
+    async with host.life() as life:
+        await life.add(f"pin {TEXT}")
+        with host.memory.open("ab") as shell:
+            found = erasing(life)
+            await found.choose("p", text=TEXT, revision=None)
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(found.from_files, CALLER)
+                await trio.sleep(0.5)
+                shell.write("§\nlate words\n".encode())
+                shell.flush()
+            await found.from_journal()
+        assert ["pin [redacted]", "late words"] == life.texts()
+    assert [] == holding(tmp_path)
+
+
+async def test_what_cannot_be_adopted_is_told(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """Not waited for without end."""
+    host = Host(tmp_path)
+    async with host.life() as life:
+        await life.add(f"pin {TEXT}")
+        found = erasing(life)
+        await found.choose("p", text=TEXT, revision=None)
+        hand = Foreign(life.store.document, b"by hand")
+        with held(host.directory / "MEMORY.md.lock"):
+            life.store.take_in(hand)
+            with pytest.raises(Busy) as caught:
+                await found._wait_let_go(life.store)
+        assert "unknown" == caught.value.outcome
+
+
+async def test_what_waits_to_be_journaled_is_masked_too(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """Nobody waits for it, but it would come behind the redaction."""
+    host = Host(tmp_path)
+    async with host.life() as life:
+        found = erasing(life)
+        found.mask = Mask([TEXT])
+        life.profile.emit("config.changed", data={"keys": [TEXT]})
+        assert 1 == (await found.from_journal()).tables["event"]
+    assert [] == holding(tmp_path)
 
 
 async def test_what_the_file_holds_is_taken_in_first(tmp_path: Path, autojump_clock: MockClock) -> None:
@@ -179,7 +233,9 @@ async def test_a_text_that_somebody_puts_back_is_not_called_gone(tmp_path: Path,
         await life.add(f"pin {TEXT}")
         found = erasing(life)
         await found.choose("p", text=TEXT, revision=None)
-        await found.from_files(CALLER)
+        await found.from_files(changed(CALLER, reason=TEXT))
+        rows, _ = await life.profile.list_revisions(limit=1)
+        assert "[redacted]" == rows[0].record.reason
         host.append(f"§\nagain {TEXT}\n")
         with pytest.raises(IoFailure, match=r"MEMORY\.md again or still") as caught:
             await found.from_journal()
@@ -193,5 +249,6 @@ async def test_what_is_switched_off_is_told(tmp_path: Path, autojump_clock: Mock
     host = Host(tmp_path)
     async with host.life() as life:
         life.profile.stores["user"].enabled = False
+        await erase(life)
         (notice,) = erasing(life).notices()
         assert ("not_redacted", True) == (notice.name, "USER.md" in notice.message)
