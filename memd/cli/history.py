@@ -132,7 +132,8 @@ def _what(shown: types.RevisionShown) -> str | None:
 def diff(shell: Shell, options: Namespace) -> int:
     """``memd diff``."""
     with reader(shell, options) as client:
-        target = options.target or client.history_show(options.from_).target
+        named = options.from_ or options.to  # 0 is the empty store, which no revision made
+        target = options.target or (client.history_show(named).target if named else "memory")
         result = client.history_diff(target, options.from_, options.to)
     if shell.json:
         shell.out_json(result.as_dict())

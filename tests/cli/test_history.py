@@ -127,6 +127,16 @@ def test_diff_takes_the_store_of_its_revision(memd: Command, server: ScriptedSer
     assert {"target": "user", "from": 3, "to": 5} == sent(server, "history.diff")
 
 
+def test_diff_from_nothing(memd: Command, server: ScriptedServer) -> None:
+    """0 is the empty store; the other revision says of which, else it is the first."""
+    server.script["history.show"] = answers({**revision(3, target="user"), "entries": {}})
+    server.script["history.diff"] = answers({"text": "", "changes": []})
+    memd("diff", "0", "3")
+    assert {"target": "user", "from": 0, "to": 3} == sent(server, "history.diff")
+    memd("diff", "0")
+    assert {"target": "memory", "from": 0} == sent(server, "history.diff")
+
+
 def test_diff_up_to_now(memd: Command, server: ScriptedServer) -> None:
     server.script["history.diff"] = answers({"text": "", "changes": []})
     assert "no difference\n" == memd("diff", "3", "-u").out

@@ -221,3 +221,4 @@ def test_socket_start_that_fails_is_status_69(memd: Command) -> None:
     done = memd("socket", "--start", "--timeout", "5")
     assert (69, "") == (done.status, done.out)
     assert "memd serve ended at once (exit status 1)" in " ".join(done.err.split())
+    assert "socket --start" not in done.err  # it is what was just tried
