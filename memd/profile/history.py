@@ -200,6 +200,12 @@ class History:
         before = rewind(after.entries, reversed(changes))
         return Taken(record.revision, changes, tuple(entry.id for entry in before))
 
+    async def exact_before(self, store: MemoryStore, number: int) -> Document | None:
+        """A store just before a revision, with every byte of its file; None if that is not kept, or there was none."""
+        newest: int = await self._query(queries.newest_of, store.id, number - 1)
+        rendering = await self._query(queries.rendering_at, store.id, newest) if newest else None
+        return document_from(rendering) if rendering is not None and rendering.revision == newest else None
+
     async def originals(self, undos: Iterable[RevisionRecord]) -> dict[int, int | None]:
         """The revisions that these undos took back: a redo takes their marks away."""
         return {number: None for undo in undos for number in undo.undoes}

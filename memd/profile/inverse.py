@@ -90,6 +90,15 @@ def invert(revisions: Sequence[Taken], head: Document, *, stamp: Stamp) -> Inver
     return Inverse(document, difference(head, document))
 
 
+def exactly(inverse: Inverse, before: Document) -> Inverse:
+    """The same with the very bytes of ``before``, borders and blanks too, if that is the document it leads back to."""
+    found = inverse.document.entries
+    if [(one.id, one.text) for one in found] != [(one.id, one.text) for one in before.entries]:
+        return inverse
+    entries = tuple(replace(one, raw=old.raw) for one, old in zip(found, before.entries, strict=True))
+    return Inverse(replace(before, entries=entries), inverse.changes, inverse.conflicts)
+
+
 def rewind(entries: Sequence[Entry], changes: Iterable[Change]) -> tuple[Entry, ...]:
     """The entries as they were before these changes, which come newest first.
 

@@ -182,8 +182,13 @@ class Profile:
         for record in records:
             store = next(store for store in self.stores.values() if store.id == record.store)
             by_store.setdefault(store, []).append(await self._history.taken(store, record))
+        before = {}
+        for store, taken in by_store.items():
+            exact = await self._history.exact_before(store, min(one.number for one in taken))
+            if exact is not None:
+                before[store] = exact
         originals = await self._history.originals(records) if redo else {}
-        return Invert("redo" if redo else "undo", caller, by_store, originals, if_revision)
+        return Invert("redo" if redo else "undo", caller, by_store, originals, if_revision, before)
 
     async def restore(
         self,

@@ -16,7 +16,7 @@ from memd.errors import Conflict, InvalidParams, WireError
 from memd.profile.content import accept
 from memd.profile.edits import apply_batch, apply_operation, check_limits
 from memd.profile.entries import Document
-from memd.profile.inverse import invert, replace_all
+from memd.profile.inverse import exactly, invert, replace_all
 from memd.profile.values import Caller, Committed, Mutation, Notice, Stamp, TargetChange, Undone
 
 if TYPE_CHECKING:
@@ -161,7 +161,8 @@ class Invert:
     """Undo or redo revisions, one new revision per store, all or nothing.
 
     ``undone``: the revisions to invert per store. ``originals``: for a redo, the revisions that the inverted
-    undos had undone; their marks are taken away again.
+    undos had undone; their marks are taken away again. ``before``: the stores as they were before all of it, to the byte,
+    where that is known.
     """
 
     kind: str
@@ -169,6 +170,7 @@ class Invert:
     undone: Mapping[MemoryStore, Sequence[Taken]]
     originals: Mapping[int, int | None] = field(default_factory=dict)
     if_revision: int | None = None
+    before: Mapping[MemoryStore, Document] = field(default_factory=dict)
 
     @property
     def stores(self) -> tuple[MemoryStore, ...]:
@@ -192,6 +194,8 @@ class Invert:
         for store, revisions in self.undone.items():
             draft = drafts[store]
             inverse = invert(revisions, draft.document, stamp=Stamp(draft.now_us, self.caller.origin))
+            if store in self.before and draft.revision == max(taken.number for taken in revisions):
+                inverse = exactly(inverse, self.before[store])  # nothing came since: also the borders are ours
             conflicts.extend(inverse.conflicts)
             if not inverse.conflicts:
                 check_limits(draft.document, inverse.document, store.limits)

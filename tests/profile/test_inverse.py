@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from support.documents import do, entry_of, files, ids, named, store, stored_texts, texts
 
 from memd.profile.entries import Document, Entry, parse, render
-from memd.profile.inverse import Taken, difference, invert, replace_all, rewind, text_diff
+from memd.profile.inverse import Taken, difference, exactly, invert, replace_all, rewind, text_diff
 from memd.profile.layout import insert
 from memd.profile.values import Applied, Change, Stamp
 
@@ -179,6 +179,33 @@ def test_a_removed_entry_comes_back_between_its_neighbours(count: int, choice: s
     assert [one for one in ids(start) if one in order] == [one for one in order if one in ids(start)]
     at = order.index(gone)
     assert ids(document) == order[:at] + order[at + 1 :]
+
+
+@given(files(), st.integers(0, 5), st.sampled_from(["add", "replace", "remove"]), stored_texts())
+def test_the_last_change_is_undone_to_the_byte(data: bytes, at: int, action: str, text: str) -> None:
+    """Borders, blanks and newlines of the file as they were; and as they were after it by a redo."""
+    start = named(parse(data))
+    if action != "add" and at >= len(start.entries):
+        return
+    fields = {"content": text} if action != "remove" else {}
+    if action != "add":
+        fields["id"] = start.entries[at].id
+    applied = do(start, action, **fields)
+    if not applied.changes:
+        return
+    undone = invert([Taken(1, applied.changes, tuple(ids(start)))], applied.document, stamp=UNDO)
+    undone = exactly(undone, start)
+    assert data == render(undone.document)
+    redone = invert([Taken(2, undone.changes, tuple(ids(applied.document)))], undone.document, stamp=UNDO)
+    assert render(applied.document) == render(exactly(redone, applied.document).document)
+
+
+def test_another_document_gives_no_bytes() -> None:
+    """Only the one that the undo leads back to."""
+    head, revisions = steps(store("a", "b"), ("remove", {"id": "e1"}))
+    found = invert(revisions, head, stamp=UNDO)
+    assert found is exactly(found, store("a"))
+    assert found is exactly(found, store("a", "c"))
 
 
 def test_without_its_order_a_removed_entry_comes_back_at_its_number() -> None:

@@ -106,6 +106,42 @@ class TestUndo:
             assert ["alpha", "gamma"] == life.texts()
             assert ["change"] * 4 + ["undo", "redo"] == await life.kinds()
 
+    async def test_the_file_is_as_it_was_to_the_byte(self, host: Host, autojump_clock: MockClock) -> None:
+        """Borders and blanks that others like; after a redo as well. What was changed since keeps its borders."""
+        odd = "\ufeffalpha\r\n\r\n§\r\n\r\nbeta  \r\n  §\r\ngamma"
+        host.write(odd)
+        async with host.life() as life:
+            await life.look()
+            await life.do(remove("beta"))
+            removed = host.memory.read_bytes()
+            await life.profile.undo(Selector(last=1), CALLER)
+            assert odd.encode() == host.memory.read_bytes()
+            await life.profile.undo(Selector(last=1), CALLER, redo=True)
+            assert removed == host.memory.read_bytes()
+            await life.add("delta")
+            await life.profile.undo(Selector(revision=2), CALLER)
+            assert ["alpha", "beta", "gamma", "delta"] == life.texts()
+
+    async def test_a_preview_leaves_everything(self, host: Host, autojump_clock: MockClock) -> None:
+        """It says what undo, redo and restore would do, refuses as they would, and uses no number."""
+        async with host.life() as life:
+            first = await life.add("alpha")
+            await life.do(remove("alpha"))
+            seen = (host.memory.read_bytes(), await life.kinds(), life.profile.head())
+            planned = await life.profile.preview_undo(Selector(last=1), CALLER)
+            restored = await life.profile.preview_restore("memory", first.revision, CALLER)
+            assert [("add", "alpha")] * 2 == [
+                (one.changes[0].change.action, one.changes[0].change.after) for one in (planned, restored)
+            ]
+            assert ((), ()) == (planned.revisions, restored.revisions)
+            assert (await life.profile.preview_undo(Selector(revision=first.revision), CALLER)).conflicts == ()
+            with pytest.raises(NoSuchRevision):
+                await life.profile.preview_undo(Selector(last=1), CALLER, redo=True)
+            with pytest.raises(Conflict):
+                await life.profile.preview_undo(Selector(last=1), CALLER, if_revision=1)
+            assert seen == (host.memory.read_bytes(), await life.kinds(), life.profile.head())
+            assert seen[2][0] + 1 == (await life.add("beta")).revision
+
     async def test_the_last_skips_what_is_undone(self, host: Host, autojump_clock: MockClock) -> None:
         """So that pressing undo three times undoes three changes, over both stores."""
         async with host.life() as life:
