@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import sqlite3
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -207,3 +208,23 @@ def test_a_crash_on_the_way_is_made_good(planted: tuple[DaemonProcess, dict[str,
     redact(daemon, text=SECRET)
     daemon.stop()
     assert [] == places_of(daemon.home, FORMS[:4])
+
+
+def test_a_start_finishes_what_a_crash_left_in_freed_pages(daemon: DaemonProcess) -> None:
+    """As after a kill between the commit and the rebuilding of the file: the mark says that this is still to be done."""
+    daemon.start()
+    daemon.call("memory.add", target="memory", content="tea")
+    daemon.stop()
+    with contextlib.closing(sqlite3.connect(daemon.journal, isolation_level=None)) as journal:
+        journal.execute("PRAGMA secure_delete=OFF")
+        row = ("p", "memory", "n", b"", SECRET)
+        journal.execute("INSERT INTO refusal(us, profile, target, name, text_hash, reason) VALUES (1,?,?,?,?,?)", row)
+        journal.execute("DELETE FROM refusal")
+        journal.execute("INSERT INTO meta VALUES ('redacting', 1)")
+    assert [str(daemon.journal)] == places_of(daemon.home / "state", FORMS[:4])
+    daemon.start()
+    assert ["tea"] == [entry["text"] for entry in daemon.call("memory.read")["stores"]["memory"]["entries"]]
+    daemon.stop()
+    assert [] == places_of(daemon.home)
+    with contextlib.closing(sqlite3.connect(daemon.journal)) as journal:
+        assert [] == journal.execute("SELECT * FROM meta WHERE key='redacting'").fetchall()
