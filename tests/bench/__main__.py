@@ -1,4 +1,4 @@
-"""``python tests/bench``: the daemon against the store it replaces, as ratios from one run.
+"""``python tests/bench``: the daemon against the store it replaces, as ratios from one run; with ``scan`` first, the scan's corpora (``scan.py``).
 
 What comes in: options. What goes out: a table, or JSON; exit status 1 if ``--check`` is given and a target is missed. What must
 not be here: measuring.
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from bench import scan
 from bench.measure import Round, RoundTrip, slow_fsync, snapshot_reads, writes
 
 if TYPE_CHECKING:
@@ -93,7 +94,10 @@ def table(rounds: list[Round], trips: list[RoundTrip]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    chosen = options(arguments)
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    if words[:1] == ["scan"]:
+        return scan.main(words[1:])
+    chosen = options(words)
     with tempfile.TemporaryDirectory() as folder:
         env = slow_fsync(Path(folder)) if chosen.slow_fsync else {}
         rounds = [writes(n, chosen.seconds, env) for _ in range(chosen.rounds) for n in chosen.clients]
