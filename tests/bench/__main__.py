@@ -1,6 +1,6 @@
-"""``python tests/bench``: the daemon against the store it replaces, as ratios from one run; with ``scan`` first, the scan's corpora (``scan.py``).
+"""``python tests/bench``: the daemon against the store it replaces, as ratios from one run.
 
-What comes in: options. What goes out: a table, or JSON; exit status 1 if ``--check`` is given and a target is missed. What must
+With ``scan`` as the first word it is the scan's benchmark (``scan.py``). What comes in: options. What goes out: a table, or JSON; exit status 1 if ``--check`` is given and a target is missed. What must
 not be here: measuring.
 """
 
