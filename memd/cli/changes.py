@@ -97,7 +97,7 @@ def _broken(text: str, width: int | None, used: int) -> Iterator[str | None]:
             yield None
             rest = rest[fits:]
         part += rest
-    yield part
+    yield part if used + cells(part) <= width else part.rstrip()  # blanks at the edge have no room and say nothing
 
 
 def _words(text: str) -> Iterator[str]:

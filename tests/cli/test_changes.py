@@ -48,6 +48,12 @@ def test_wide_characters_need_two_columns() -> None:
     assert "{+服务器是旧的要换新的+}" == "".join(line.strip() for line in lines)
 
 
+def test_a_blank_at_the_edge_is_left_out() -> None:
+    """A line that is exactly full may be followed by one before it is broken by the text itself."""
+    lines = shown("x" * 9, "y" * 7 + " \nz", columns=20, person=True)
+    assert [f"    \x1b[31m{'x' * 9}\x1b[0m\x1b[32m{'y' * 7}\x1b[0m", "    \x1b[32mz\x1b[0m"] == lines
+
+
 def test_of_long_texts_only_what_is_near_the_change_is_shown() -> None:
     """All of it if asked for."""
     words = [f"w{number}" for number in range(200)]
