@@ -71,6 +71,11 @@ class Group:
             answer.result is not None and answer.work.request_id is not None for answer in self.answers
         )
 
+    @property
+    def outdated(self) -> bool:
+        """True if work was taken out since it was planned: what was planned on top of it no longer holds."""
+        return any(answer.ticket.done for answer in self.answers)
+
     def part(self, now_us: int) -> Part:
         """Everything the group puts into the journal."""
         part = Part()

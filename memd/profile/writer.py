@@ -243,11 +243,11 @@ class Writer:
         prepared: dict[MemoryStore, Prepared] = {}
         try:
             await self._preparer.prepare(wanted, prepared, guess.drafts if guess else {}, self._queue)
-            if guess is not None and all(store in prepared and prepared[store].as_guessed for store in wanted):
+            if guess and not guess.outdated and all(s in prepared and prepared[s].as_guessed for s in wanted):
                 temps = {store: found.temp for store, found in prepared.items() if found.temp is not None}
                 await self._settle_group(guess, temps)
             else:
-                await self._discard_guess(guess, prepared)
+                await self._swapper.discard({store: found.temp for store, found in prepared.items() if found.temp})
                 if prepared or any(store.failure for store in wanted):
                     await self._commit_group({store: found.image for store, found in prepared.items()})
         finally:
@@ -290,20 +290,13 @@ class Writer:
             draft.data = draft.finish()
         return group
 
-    async def _discard_guess(self, guess: Group | None, prepared: Mapping[MemoryStore, Prepared]) -> None:
-        """Some file was not as guessed: what was planned on it is planned anew."""
-        if guess is not None:
-            for answer in guess.answers:
-                answer.ticket.drained = False
-            await self._swapper.discard({store: found.temp for store, found in prepared.items() if found.temp})
-
     def _plan(
         self,
         images: Mapping[MemoryStore, Image],
         older: Mapping[MemoryStore, Sequence[Older]],
         failed: Mapping[MemoryStore, StoreError],
     ) -> Group:
-        group = plan_group(
+        return plan_group(
             self._queue,
             images,
             older,
@@ -311,9 +304,6 @@ class Writer:
             take_revision=self.committer.take_revision,
             failed=failed,
         )
-        for answer in group.answers:
-            answer.ticket.drained = True
-        return group
 
     async def _commit_group(self, images: Mapping[MemoryStore, Image]) -> None:
         failed: dict[MemoryStore, StoreError] = {
@@ -323,8 +313,9 @@ class Writer:
         while True:
             group = self._plan(images, older, failed)
             temps, failures = await self._swapper.write_temps(group)
-            if not failures:
+            if not failures and not group.outdated:
                 break
+            await self._swapper.discard(temps)
             failed.update(failures)
             for store in failures:
                 store.postpone(trio.current_time())
@@ -332,7 +323,9 @@ class Writer:
         await self._settle_group(group, temps)
 
     async def _settle_group(self, group: Group, temps: Mapping[MemoryStore, str]) -> None:
-        """Take what was planned out of the queue and see it through."""
+        """Take what was planned out of the queue and see it through: from here on it runs to its end."""
+        for answer in group.answers:
+            answer.ticket.drained = True
         planned = {id(answer.work) for answer in group.answers}
         self._queue = deque(work for work in self._queue if id(work) not in planned)
         await self._committing.commit(group, temps)

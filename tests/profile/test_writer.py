@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 import trio
@@ -14,13 +14,18 @@ from support.hosts import Host, add, change, relaxed, replace
 from memd.errors import Cancelled, Conflict
 from memd.profile.group import GROUP_OPERATIONS
 from memd.profile.writer import CHECKPOINT_S, IDLE_CHECKPOINT_S
+from memd.store.threads import InlineRunner
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from trio.testing import MockClock
 
     from memd.deferred import Ticket
+
+
+T = TypeVar("T")
 
 
 @pytest.fixture
@@ -31,6 +36,22 @@ def host(tmp_path: Path) -> Host:
 
 def _note(order: list[str], name: str, ticket: Ticket) -> None:
     order.append(f"{name} {ticket.error is None}")
+
+
+class Meddler(InlineRunner):
+    """Takes a ticket's work out in one of the hops of its commit."""
+
+    def __init__(self, hops: int) -> None:
+        self.ticket: Ticket | None = None
+        self._hops = hops
+
+    async def run(self, fn: Callable[..., T], *args: Any) -> T:
+        found = await super().run(fn, *args)
+        if self.ticket is not None:
+            if not self._hops:
+                self.ticket.withdraw(Cancelled("taken out", outcome="none"))
+            self._hops -= 1
+        return found
 
 
 class TestQueue:
@@ -90,6 +111,29 @@ class TestQueue:
             assert not first.withdraw(Cancelled("too late"))
             with pytest.raises(Cancelled):
                 await second.wait()
+
+    @pytest.mark.parametrize("outside", [False, True])
+    async def test_what_is_planned_and_not_yet_in_the_journal_can_be_taken_out(
+        self, host: Host, autojump_clock: MockClock, *, outside: bool
+    ) -> None:
+        """Whatever hop it happens in, also when the plan had to be made anew for an outside edit: nothing of it is done."""
+        hops = 0
+        while True:
+            meddler = host.runner = Meddler(hops)
+            async with host.life() as life:
+                await life.add(f"before {hops}")
+                if outside:
+                    host.append(f"by hand {hops}\n")
+                meddler.ticket = life.submit(add(f"taken {hops}"))
+                await life.add(f"behind {hops}")
+                assert (f"taken {hops}" in life.texts()) is not meddler.ticket.withdrawn
+                assert f"behind {hops}" in life.texts()
+                taken = meddler.ticket.withdrawn
+            assert [] == host.temps()
+            if not taken:
+                break
+            hops += 1
+        assert hops >= 1 + outside
 
     async def test_if_revision_is_compared_in_its_turn(self, host: Host, autojump_clock: MockClock) -> None:
         """With the head as it is then, outside edits included."""
