@@ -102,11 +102,8 @@ class Swapper:
         """
         since = self._clock.now_us() - OLDER_US
         journal = self._committer.journal
-        records = await self._committer.query(_recent, journal, store.id, since, store.checkpoint)
-        saved = await self._committer.query(queries.preimages, journal, store.id)
-        return await self._runner.run(
-            _as_older, records, store.revision, [found for found in saved if found[1] >= since]
-        )
+        records, saved = await self._committer.query(_recent, journal, store.id, since, store.checkpoint)
+        return await self._runner.run(_as_older, records, store.revision, saved)
 
     # -- after the journal --------------------------------------------------------------------------------------
 
@@ -279,8 +276,21 @@ def _look_and_close(displaced: Sequence[Displaced]) -> list[_Looked]:
     return found
 
 
-def _recent(journal: Journal, store: int, since_us: int, checkpoint: int) -> list[RenderingRecord]:
-    return queries.recent_renderings(journal, store, since_us=since_us, checkpoint=checkpoint, limit=OLDER_LIMIT)
+def _recent(
+    journal: Journal, store: int, since_us: int, checkpoint: int
+) -> tuple[list[RenderingRecord], list[tuple[int, int, bytes]]]:
+    """Renderings and pre-images since a time, but for those of groups that were taken back.
+
+    What such a group adopted is still in the file, and has to be adopted again. Were its pre-image a base, the file would
+    look like one that brings nothing, and what a person saved would go.
+    """
+    back = queries.taken_back(journal, store)
+    records = queries.recent_renderings(journal, store, since_us=since_us, checkpoint=checkpoint, limit=OLDER_LIMIT)
+    saved = queries.preimages(journal, store)
+    return (
+        [record for record in records if record.revision not in back],
+        [found for found in saved if found[1] >= since_us and found[0] not in back],
+    )
 
 
 def _as_older(records: Sequence[RenderingRecord], head: int, saved: Sequence[tuple[int, int, bytes]]) -> list[Older]:

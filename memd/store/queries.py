@@ -79,6 +79,15 @@ def recent_renderings(
     return found
 
 
+def taken_back(journal: Journal, store: int) -> set[int]:
+    """The revisions of groups whose file could not be swapped in: nobody ever saw what they made of it."""
+    sql = (
+        "SELECT revision FROM revision WHERE store=? AND undone_by IN "
+        "(SELECT revision FROM revision WHERE store=? AND kind='compensate')"
+    )
+    return {row[0] for row in journal.connection.execute(sql, (store, store))}
+
+
 def rendering_then(journal: Journal, store: int, us: int) -> RenderingRecord | None:
     """The newest rendering made until a moment whose hash verifies."""
     rows = journal.connection.execute(f"{_RENDERING} WHERE store=? AND us<=? ORDER BY revision DESC", (store, us))

@@ -126,6 +126,24 @@ class TestDisplaced:
 
 
 class TestTakenBack:
+    @pytest.mark.parametrize("times", [1, 2])
+    async def test_what_was_adopted_and_taken_back_is_no_older_text(
+        self, host: Host, times: int, autojump_clock: MockClock
+    ) -> None:
+        """Or the file would seem to bring nothing new when it is adopted again, and the hand's entry be gone."""
+        async with host.life() as life:
+            await life.add("alpha", "beta")
+            host.append("§\nby hand\n")
+            life.store.files = TornSwap(times)
+            for _ in range(times):
+                with pytest.raises(IoFailure):
+                    await life.add("gamma")
+            await life.look()
+            assert (["alpha", "beta", "by hand"], "alpha\n§\nbeta\n§\nby hand\n") == (life.texts(), host.read())
+            await life.add("gamma")
+            assert ["alpha", "beta", "by hand", "gamma"] == life.texts()
+            assert "alpha\n§\nbeta\n§\nby hand\n§\ngamma\n" == host.read()
+
     async def test_a_swap_that_fails_is_taken_back_before_it_is_told(
         self, host: Host, autojump_clock: MockClock
     ) -> None:
