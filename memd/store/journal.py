@@ -109,15 +109,14 @@ class Journal:
         fresh = not self.path.exists() or self.path.stat().st_size == 0
         damaged = None
         try:
-            self._open_checked()
+            if not self._is_whole() and not self._is_whole():  # a read that failed once is told in the words of damage
+                damaged = self._set_aside()
+                fresh = True
+                self._open_checked()
         except OSError as error:
             raise from_oserror(error, self.path, step="open the journal") from error
         except sqlite3.OperationalError as error:
             raise self.failure(error, step="open") from error
-        except sqlite3.DatabaseError:
-            damaged = self._set_aside()
-            fresh = True
-            self._open_checked()
         meta = dict(self.connection.execute("SELECT key, value FROM meta").fetchall())
         self._group = int(meta.get("group", 0))
         self._write_meta({"clean": 0, "boot": self._boot_id, "group": self._group})
@@ -307,6 +306,16 @@ class Journal:
         self._write_meta({f"profile:{name}": directory})
 
     # -- inside -------------------------------------------------------------------------------------------------
+
+    def _is_whole(self) -> bool:
+        """Open it; False if it is damaged."""
+        try:
+            self._open_checked()
+        except sqlite3.OperationalError:
+            raise
+        except sqlite3.DatabaseError:
+            return False
+        return True
 
     def _open_checked(self) -> None:
         self._connection = self._connect(self.path)

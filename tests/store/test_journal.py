@@ -156,6 +156,26 @@ class TestDamage:
         journal.commit([_part(1)])
         journal.close(clean=True)
 
+    def test_a_read_that_fails_once_is_no_damage(self, tmp_path: Path) -> None:
+        """SQLite tells it in the same words; a journal that is well must not be set aside for it."""
+        path = tmp_path / "journal.db"
+        journal = Journal(path, connect=relaxed)
+        journal.open()
+        journal.commit([_part(1)])
+        journal.close(clean=True)
+        opened = []
+
+        def once(path: Path) -> sqlite3.Connection:
+            opened.append(path)
+            if len(opened) == 1:
+                raise sqlite3.DatabaseError("database disk image is malformed")  # noqa: EM101 - SQLite's own words
+            return relaxed(path)
+
+        journal = Journal(path, connect=once)
+        assert (None, False) == (journal.open().damaged, journal.is_ours() is False)
+        assert 1 == journal.newest()[0]
+        journal.close(clean=True)
+
     def test_pages_that_are_torn_are_damage(self, tmp_path: Path) -> None:
         """Found by the check at the start, not by a query some day."""
         path = tmp_path / "journal.db"
