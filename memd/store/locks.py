@@ -95,7 +95,7 @@ class OutsideLock:
             Busy: Another program holds it; ``holder`` is its pid where that can be told.
         """
         try:
-            self._lock.acquire()
+            self._take()
         except filelock.Timeout:
             pid = lock_holder(self.path)
             raise Busy(
@@ -103,11 +103,18 @@ class OutsideLock:
                 path=self.path,
                 holder=pid or None,
             ) from None
-        except (OSError, NotImplementedError):
+        except (OSError, NotImplementedError, RuntimeError):
             self.usable = False
 
+    def _take(self) -> None:
+        try:
+            self._lock.acquire()
+        except RuntimeError:  # filelock's word for a release that failed: it has to be done before the next acquire
+            self.release()
+            self._lock.acquire()
+
     def release(self) -> None:
-        """Give it back; the file stays for the others."""
+        """Give it back; the file stays for the others. What cannot be given back now is given back before the next use."""
         with contextlib.suppress(OSError):
             self._lock.release(force=True)
 
