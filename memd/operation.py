@@ -173,7 +173,7 @@ class Operation:
             raise InvalidParams(msg, field="dir")
         where = directory or config.profile_dir(self._daemon.env, name)
         await self._open_created(name, where)
-        problem_now = self._profiles.problems.pop(name, None)
+        problem_now = self._profiles.forget_refused(name)
         if problem_now is not None:
             raise problem_now
         await self._committer.query(self._committer.journal.remember_profile, name, where)
@@ -254,6 +254,8 @@ class Operation:
         while True:
             await trio.sleep(TICK_S)
             await self._check_possession()
+            for name in await self._profiles.open_refused():
+                self._attach(name)
             self._check_clock()
             now = trio.current_time()
             if self._server is not None and self._server.statistics().open:
@@ -326,15 +328,15 @@ class Operation:
 
     async def _apply(self, wanted: Mapping[str, config.ProfileSettings]) -> None:
         """Open new profiles; known ones get their settings where these can change while they run."""
+        self._profiles.keep_refused({*wanted, *self._created})
         for name, settings in wanted.items():
             known = self._profiles.by_name.get(name)
             if known is None:
                 await self._profiles.open(settings)
                 self._attach(name)
             elif known.dir != settings.dir:
-                self._notices[f"dir:{name}"] = Notice(
-                    "restart_needed", f"profile {name}: a changed dir takes effect after a restart"
-                )
+                text = f"profile {name}: a changed dir takes effect after a restart"
+                self._notices[f"dir:{name}"] = Notice("restart_needed", text)
             else:
                 known.reconfigure(settings)
         for name in self._created.keys() - wanted.keys():

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
+import trio
 
 from memd.errors import OwnedElsewhere, ProfileOwned, StoreError, StoreUnreadable
 from memd.profile.events import EventStream
@@ -25,9 +26,7 @@ from memd.store.locks import Ownership
 from memd.store.place import Place, identity, locate, make_directory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    import trio
+    from collections.abc import Container, Iterable, Mapping
 
     from memd.config import ProfileSettings
     from memd.store.clock import Clock
@@ -71,6 +70,8 @@ class Profiles:
         self._owned: dict[tuple[int, int], Ownership] = {}
         self._writers: dict[MemoryStore, Writer] = {}
         self._nursery: trio.Nursery | None = None
+        self._refused: dict[str, ProfileSettings] = {}
+        self._opening = trio.Lock()
 
     def __repr__(self) -> str:
         return f"<Profiles {sorted(self.by_name)}, problems {sorted(self.problems)}>"
@@ -109,12 +110,41 @@ class Profiles:
 
     async def open(self, settings: ProfileSettings) -> None:
         """Open one profile; a failure is kept in ``problems`` and the others go on."""
+        async with self._opening:
+            if settings.name not in self.by_name:
+                await self._open(settings)
+
+    async def open_refused(self) -> list[str]:
+        """Try again those that could not be opened, in the same order; the names of those that are served now."""
+        opened = []
+        for name, settings in list(self._refused.items()):
+            await self.open(settings)
+            if name in self.by_name:
+                opened.append(name)
+                for target, store in self.by_name[name].stores.items():
+                    state = store.state
+                    data = {"state": state.condition, "detail": state.detail, "path": state.path}
+                    self.by_name[name].emit("store.state", target=target, data=data)
+        return opened
+
+    def keep_refused(self, wanted: Container[str]) -> None:
+        """Go on trying these only: the others are not configured any more."""
+        for name in [name for name in self._refused if name not in wanted]:
+            self.forget_refused(name)
+
+    def forget_refused(self, name: str) -> StoreError | None:
+        """Do not try this one again; why it could not be opened, if it could not."""
+        self._refused.pop(name, None)
+        return self.problems.pop(name, None)
+
+    async def _open(self, settings: ProfileSettings) -> None:
         try:
             places = await self._runner.run(self._locate, settings)
         except StoreError as error:
             self.problems[settings.name] = error
+            self._refused[settings.name] = settings
             return
-        self.problems.pop(settings.name, None)
+        self.forget_refused(settings.name)
         stream = EventStream(settings.name, self._committer, seq=self._committer.seq)
         self._streams[settings.name] = stream
         stores: dict[Target, MemoryStore] = {}

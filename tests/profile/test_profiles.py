@@ -62,6 +62,24 @@ class TestOpening:
             assert {} == life.profiles.problems
             await life.profiles.by_name["bad"].submit(add("alpha")).wait()
 
+    async def test_those_that_were_refused_are_tried_again(self, tmp_path: Path, autojump_clock: MockClock) -> None:
+        """One comes back once it can, and says so; one that is not wanted any more is let be."""
+        for name in ("bad", "other"):
+            (tmp_path / name).write_text("a file")
+        host = Host(tmp_path, profiles={"p": "p", "bad": "bad", "other": "other"})
+        async with host.life() as life:
+            assert [] == await life.profiles.open_refused()
+            life.profiles.keep_refused({"p", "bad"})
+            assert {"bad"} == set(life.profiles.problems)
+            (tmp_path / "bad").unlink()
+            (tmp_path / "other").unlink()
+            assert ["bad"] == await life.profiles.open_refused()
+            assert ({}, {"p", "bad"}) == (life.profiles.problems, set(life.profiles.by_name))
+            await life.profiles.by_name["bad"].submit(add("alpha")).wait()
+            events, _ = await life.profiles.by_name["bad"].events.since(0, ["store.state"])
+            assert [("memory", "ok"), ("user", "ok")] == [(event.target, event.data["state"]) for event in events]
+            assert [] == await life.profiles.open_refused()
+
     async def test_both_stores_cannot_be_one_file(self, tmp_path: Path, autojump_clock: MockClock) -> None:
         """A link of one to the other."""
         (tmp_path / "p").mkdir()
