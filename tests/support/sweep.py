@@ -1,0 +1,193 @@
+"""Every system call of a commit fails or is the last, one after the other.
+
+What it is: a program, started with the library of ``interposer.py`` preloaded. What comes in: a scenario, error numbers
+(0: the process ends), every how many-th call. What goes out: one JSON object: the calls there are, the cases that were
+run, in how many a store stopped writing, and what was broken. What must not be here: the promises (``promises.py``), the stories (``scenarios.py``).
+
+Each case runs in a process of its own that is forked off, and so does the recovery after it: locks, descriptors and
+threads of one never reach another.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import sys
+import tempfile
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import trio
+import trio.testing
+from support.hosts import Host
+from support.interposer import NEVER, Calls
+from support.promises import Ledger, broken
+from support.scenarios import SCENARIOS, Run, Scenario, recovered
+
+from memd.errors import MemdError
+from memd.store import schema
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+DIED = 137
+PATIENCE_S = 600  # of virtual time
+
+
+@dataclass(frozen=True)
+class Case:
+    """The call of this number fails with ``error``, and so do those after it, ``times`` in all."""
+
+    number: int
+    error: int
+    times: int
+    other_boot: bool
+
+    def __str__(self) -> str:
+        what = errno.errorcode[self.error] if self.error else "death"
+        return f"{what} at call {self.number}{' and from then on' if self.times > 1 else ''}"
+
+
+def main(argv: list[str]) -> int:
+    """``sweep SCENARIO ERRORS TIMES STRIDE OFFSET``."""
+    name, errors, times, stride, offset = argv
+    scenario = SCENARIOS[name]
+    total, _, said, _ = _case(scenario, Case(NEVER, errno.EIO, 1, other_boot=False))
+    result: dict[str, Any] = {"scenario": name, "calls": total, "cases": 0, "stopped": 0, "struck": {}, "broken": said}
+    for number in range(1 + int(offset), total + 1, int(stride)):
+        for error in (int(item) for item in errors.split(",")):
+            case = Case(number, error, int(times), other_boot=bool((number + error) % 2))
+            _, struck, found, stops = _case(scenario, case)
+            result["cases"] += 1
+            result["stopped"] += stops > 0
+            call = struck.partition(" /")[0] or "none"
+            result["struck"][call] = result["struck"].get(call, 0) + 1
+            result["broken"] += [f"{name}, {case} ({struck}): {line}" for line in found]
+    print(json.dumps(result))  # noqa: T201 - what the program is for
+    return 0
+
+
+def _case(scenario: Scenario, case: Case) -> tuple[int, str, list[str], int]:
+    """Run one case and recover: the calls there were, the one that was struck, what is broken, stores that stopped."""
+    root = Path(tempfile.mkdtemp(prefix="memd-sweep-"))
+    ledger, total, struck, problems = Ledger(), 0, "the end", []
+    try:
+        for kind, *values in _forked(lambda tell: _live(root, scenario, case, tell)):
+            if kind == "calls":
+                total, struck = values
+            elif kind == "broken":
+                problems += values
+            else:
+                getattr(ledger, kind)(*values)
+        for _, problem in _forked(lambda tell: _recover(root, case, ledger, tell)):
+            problems.append(problem)
+        return total, struck, problems, len(ledger.stops)
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+
+
+def _live(root: Path, scenario: Scenario, case: Case, tell: Callable[..., None]) -> None:
+    """The life in which a call fails, and what is asked of it once the disk is well again."""
+    calls = Calls(root)
+    host = _host(root)
+
+    async def story() -> None:
+        if scenario.before is not None:
+            async with host.life(scenario.ending) as life:
+                await scenario.before(Run(life, tell))
+        if scenario.at_start:
+            calls.arm(case.number, case.error, case.times)
+        async with host.life() as life:
+            await _told(Run(life, tell, paused=calls.paused), scenario, case, calls)
+
+    try:
+        _virtually(story)
+    except MemdError as error:  # a start that is refused says why, and nothing has happened
+        if not scenario.at_start:
+            tell("broken", f"the daemon ended: {error!r}")
+    tell("calls", calls.disarm(), calls.struck)
+
+
+async def _told(run: Run, scenario: Scenario, case: Case, calls: Calls) -> None:
+    if scenario.prepare is not None:
+        await scenario.prepare(run)
+    if not scenario.at_start:
+        calls.arm(case.number, case.error, case.times)
+    await scenario.body(run)
+    if not scenario.at_end:
+        calls.disarm()
+        await run.ask_again()
+        await run.next_write_works()
+
+
+def _recover(root: Path, case: Case, ledger: Ledger, tell: Callable[..., None]) -> None:
+    """The next life, on a well disk, after the same boot or another one."""
+    host = _host(root)
+    host.boot = "boot-2" if case.other_boot else "boot-1"
+
+    async def story() -> None:
+        async with host.life() as life:
+            run = Run(life, lambda kind, *values: getattr(ledger, kind)(*values))
+            await life.look()
+            await run.next_write_works()
+            await life.look()
+            for problem in broken(ledger, await recovered(life)):
+                tell("broken", problem)
+
+    _virtually(story)
+    for path in root.rglob("*"):
+        if ".memd-" in path.name or "damaged" in path.name:
+            tell("broken", f"left behind after the stop: {path.relative_to(root)}")
+
+
+def _host(root: Path) -> Host:
+    return Host(root, profiles={"p": "p", "q": "q", "r": "r"}, connect=schema.connect)
+
+
+def _virtually(story: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    async def bounded() -> None:
+        with trio.fail_after(PATIENCE_S):
+            await story()
+
+    trio.run(bounded, clock=trio.testing.MockClock(autojump_threshold=0))
+
+
+def _innermost(error: BaseException) -> str:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{error!r} in {frame.name}, {Path(frame.filename).name}:{frame.lineno}"
+
+
+def _forked(work: Callable[[Callable[..., None]], None]) -> list[list[Any]]:
+    """What ``work`` told in a process of its own, which may end at any moment."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(reading)
+
+        def tell(*line: Any) -> None:
+            os.write(writing, json.dumps(line).encode() + b"\n")
+
+        status = 0
+        try:
+            work(tell)
+        except BaseException as error:  # noqa: BLE001 - whatever it was, the parent has to hear of it
+            tell("broken", f"an error that is nobody's: {_innermost(error)}")
+            status = 1
+        os._exit(status)
+    os.close(writing)
+    with open(reading, "rb") as pipe:
+        lines = [json.loads(line) for line in pipe]
+    _, status = os.waitpid(child, 0)
+    if os.waitstatus_to_exitcode(status) not in {0, 1, DIED}:
+        lines.append(["broken", f"the process ended with {os.waitstatus_to_exitcode(status)}"])
+    return lines
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
