@@ -8,7 +8,7 @@ fsynced only at a file checkpoint:
 * after a crash on the same boot the file is the head or the state before the last group (or, where it is rewritten in
   place, a mixture of just these two); anything else is outside;
 * only after another boot it may be any rendering since its file checkpoint, or torn: a prefix of one, NULs, empty, or
-  missing if it never was file-checkpointed.
+  missing if it never was file-checkpointed; where it is rewritten in place, any mixture of the last two and NULs.
 """
 
 from __future__ import annotations
@@ -55,20 +55,34 @@ def classify(
     """
     if not renderings:
         return "same" if data is None else "outside"
-    head = renderings[0]
-    if data == head:
+    if data == renderings[0]:
         return "same"
     if last_run.clean:
         return "outside"
-    if last_run.same_boot:
-        ours = any((data or b"") == (state or b"") for state in before)  # no file and an empty one are the same
-        return (
-            "roll_forward" if ours or (in_place and any(_mixture(data, head, state) for state in before)) else "outside"
-        )
+    ours = _after_a_crash if last_run.same_boot else _after_another_boot
+    return "roll_forward" if ours(data, renderings, before, synced=synced, in_place=in_place) else "outside"
+
+
+def _after_a_crash(
+    data: bytes | None, renderings: Sequence[bytes], before: Sequence[bytes | None], *, synced: int, in_place: bool
+) -> bool:
+    """True if the file is what a process that ended in the middle can have left. What is synced plays no part."""
+    del synced
+    if any((data or b"") == (state or b"") for state in before):  # no file and an empty one are the same
+        return True
+    return in_place and any(_mixture(data, renderings[0], state) for state in before)
+
+
+def _after_another_boot(
+    data: bytes | None, renderings: Sequence[bytes], before: Sequence[bytes | None], *, synced: int, in_place: bool
+) -> bool:
+    """True if the file is what a power loss can have left."""
     if data is None:
-        return "outside" if synced else "roll_forward"
+        return not synced
+    if in_place and any(_mixture(data, renderings[0], state, torn=True) for state in before):
+        return True
     possible = [*renderings] if synced == 2 else [*renderings, *(state for state in before if state is not None)]
-    return "roll_forward" if any(torn(data, state) for state in possible) else "outside"
+    return any(torn(data, state) for state in possible)
 
 
 def torn(data: bytes, rendering: bytes) -> bool:
@@ -76,6 +90,16 @@ def torn(data: bytes, rendering: bytes) -> bool:
     return rendering.startswith(data.rstrip(b"\0"))
 
 
-def _mixture(data: bytes | None, head: bytes, previous: bytes | None) -> bool:
-    """True if ``data`` is the head written over the previous bytes and not cut to length yet."""
-    return data is not None and previous is not None and data == head + previous[len(head) :]
+def _mixture(data: bytes | None, head: bytes, previous: bytes | None, *, torn: bool = False) -> bool:
+    """True if ``data`` is the head written over the previous bytes as far as it got; ``torn``: in any order, or as NULs."""
+    if data is None or previous is None or len(data) > max(len(head), len(previous)):
+        return False
+    if not torn:
+        written = _common(data, head)
+        return data[written:] == previous[written:] or data == head + previous[len(head) :]
+    return all(byte == 0 or byte in (head[at : at + 1] + previous[at : at + 1]) for at, byte in enumerate(data))
+
+
+def _common(one: bytes, two: bytes) -> int:
+    """Bytes that both begin with."""
+    return next((at for at, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two)))

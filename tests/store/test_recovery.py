@@ -95,3 +95,28 @@ def test_every_torn_head_is_known_after_another_boot(head: bytes, cut: int, zero
     """A prefix, with or without the NULs of blocks that were not written."""
     data = head[:cut] + b"\0" * zeros
     assert classify(data, [head], POWER, before=[None], synced=2) in {"same", "roll_forward"}
+
+
+IN_PLACE = [HEAD[:3] + b"\0" * 3 + HEAD[6:], b"\0" * len(HEAD), b"one\nt", b"onx\ntwo\n", HEAD + b"x"]
+
+
+@pytest.mark.parametrize(("data", "ours"), list(zip(IN_PLACE, [True, True, True, False, False], strict=True)))
+def test_a_file_that_is_rewritten_in_place_may_be_any_mixture_after_a_power_loss(data: bytes, *, ours: bool) -> None:
+    """Each byte is the head's, that of the state before or a NUL, in any order; a byte that is none of them is a person's."""
+    found = classify(data, [HEAD, BEFORE], POWER, before=[BEFORE], synced=2, in_place=True)
+    assert ("roll_forward" if ours else "outside") == found
+
+
+@pytest.mark.parametrize(
+    ("data", "ours"),
+    [(b"newer old\n", True), (b"newer\n old\n", False), (b"newer text\nd\n", False), (b"\0" * 4, False)],
+)
+def test_a_rewrite_in_place_goes_from_the_front_on_the_same_boot(data: bytes, *, ours: bool) -> None:
+    """A process that ends in the middle has written the head up to some byte, and no NULs."""
+    found = classify(data, [b"newer\n"], CRASH, before=[b"older old\n"], in_place=True)
+    assert ("roll_forward" if ours else "outside") == found
+
+
+def test_a_rewrite_that_was_not_cut_to_length_yet() -> None:
+    """The head, and behind it what was longer before."""
+    assert "roll_forward" == classify(b"short\nlong\n", [b"short\n"], CRASH, before=[b"older long\n"], in_place=True)
