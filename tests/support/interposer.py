@@ -41,6 +41,14 @@ class Calls:
         """Let the call of this number, counted from now, and those after it fail; an error of 0 ends the process."""
         self._library.fault_arm(number, error, times)
 
+    def record(self, path: Path) -> None:
+        """Write every change below the root down, from now on."""
+        self._library.fault_record(os.fsencode(path))
+
+    def note(self, line: str) -> None:
+        """Write something else down between them; one line."""
+        self._library.fault_note(line.encode())
+
     @contextmanager
     def paused(self) -> Iterator[None]:
         """What others do meanwhile neither counts nor fails."""

@@ -20,6 +20,7 @@ from memd.errors import MemdError
 from memd.profile.entries import parse
 from memd.profile.history import Selector
 from memd.store import queries
+from memd.store.place import fsync_directory
 from memd.store.records import EventRecord, Part
 
 if TYPE_CHECKING:
@@ -76,9 +77,13 @@ class Run:
                 nursery.start_soon(one, ask)
 
     def append_by_hand(self, text: str) -> None:
-        """A shell appends to the file."""
-        with self.paused(), self.life.host.memory.open("a") as file:
-            file.write(f"§\n{text}\n")
+        """A careful hand appends to the file, and sees to it that it is on the disk."""
+        with self.paused():
+            with self.life.host.memory.open("a") as file:
+                file.write(f"§\n{text}\n")
+                file.flush()
+                os.fsync(file.fileno())
+            fsync_directory(self.life.host.directory)
         self.tell("saved", text)
 
     async def ask_again(self) -> None:
@@ -221,6 +226,7 @@ async def _checkpoint(run: Run) -> None:
 async def _linked(run: Run) -> None:
     await _three(run)
     os.link(run.life.host.memory, run.life.host.root / "another name")
+    fsync_directory(run.life.host.root)
 
 
 async def _to_nothing(run: Run) -> None:

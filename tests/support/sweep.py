@@ -76,14 +76,14 @@ def _case(scenario: Scenario, case: Case) -> tuple[int, str, list[str], int]:
     root = Path(tempfile.mkdtemp(prefix="memd-sweep-"))
     ledger, total, struck, problems = Ledger(), 0, "the end", []
     try:
-        for kind, *values in _forked(lambda tell: _live(root, scenario, case, tell)):
+        for kind, *values in forked(lambda tell: _live(root, scenario, case, tell)):
             if kind == "calls":
                 total, struck = values
             elif kind == "broken":
                 problems += values
             else:
                 getattr(ledger, kind)(*values)
-        for _, problem in _forked(lambda tell: _recover(root, case, ledger, tell)):
+        for _, problem in forked(lambda tell: recover(root, ledger, tell, other_boot=case.other_boot)):
             problems.append(problem)
         return total, struck, problems, len(ledger.stops)
     finally:
@@ -93,7 +93,7 @@ def _case(scenario: Scenario, case: Case) -> tuple[int, str, list[str], int]:
 def _live(root: Path, scenario: Scenario, case: Case, tell: Callable[..., None]) -> None:
     """The life in which a call fails, and what is asked of it once the disk is well again."""
     calls = Calls(root)
-    host = _host(root)
+    host = machine(root)
 
     async def story() -> None:
         if scenario.before is not None:
@@ -105,7 +105,7 @@ def _live(root: Path, scenario: Scenario, case: Case, tell: Callable[..., None])
             await _told(Run(life, tell, paused=calls.paused), scenario, case, calls)
 
     try:
-        _virtually(story)
+        virtually(story)
     except MemdError as error:  # a start that is refused says why, and nothing has happened
         if not scenario.at_start:
             tell("broken", f"the daemon ended: {error!r}")
@@ -124,31 +124,40 @@ async def _told(run: Run, scenario: Scenario, case: Case, calls: Calls) -> None:
         await run.next_write_works()
 
 
-def _recover(root: Path, case: Case, ledger: Ledger, tell: Callable[..., None]) -> None:
-    """The next life, on a well disk, after the same boot or another one."""
-    host = _host(root)
-    host.boot = "boot-2" if case.other_boot else "boot-1"
+def recover(root: Path, ledger: Ledger, tell: Callable[..., None], *, other_boot: bool) -> None:
+    """The next life, on a well disk, after the same boot or another one; what is broken is told."""
+    host = machine(root)
+    host.boot = "boot-2" if other_boot else "boot-1"
+
+    def note(kind: str, *values: Any) -> None:
+        if kind == "broken":
+            tell(kind, *values)
+        else:
+            getattr(ledger, kind)(*values)
 
     async def story() -> None:
         async with host.life() as life:
-            run = Run(life, lambda kind, *values: getattr(ledger, kind)(*values))
+            run = Run(life, note)
             await life.look()
             await run.next_write_works()
             await life.look()
             for problem in broken(ledger, await recovered(life)):
                 tell("broken", problem)
 
-    _virtually(story)
+    virtually(story)
     for path in root.rglob("*"):
         if ".memd-" in path.name or "damaged" in path.name:
             tell("broken", f"left behind after the stop: {path.relative_to(root)}")
 
 
-def _host(root: Path) -> Host:
+def machine(root: Path) -> Host:
+    """A host with three profiles, whose journal syncs."""
     return Host(root, profiles={"p": "p", "q": "q", "r": "r"}, connect=schema.connect)
 
 
-def _virtually(story: Callable[[], Coroutine[Any, Any, None]]) -> None:
+def virtually(story: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Run a story under virtual time."""
+
     async def bounded() -> None:
         with trio.fail_after(PATIENCE_S):
             await story()
@@ -163,7 +172,7 @@ def _innermost(error: BaseException) -> str:
     return f"{error!r} in {frame.name}, {Path(frame.filename).name}:{frame.lineno}"
 
 
-def _forked(work: Callable[[Callable[..., None]], None]) -> list[list[Any]]:
+def forked(work: Callable[[Callable[..., None]], None]) -> list[list[Any]]:
     """What ``work`` told in a process of its own, which may end at any moment."""
     reading, writing = os.pipe()
     child = os.fork()
