@@ -199,7 +199,8 @@ class Daemon:
             committer, clock=self.clock.now_us, token=os.urandom, keep_days=self.settings.sessions.keep_days
         )
         records, snapshots, _ = await committer.query(committer.journal.sessions)
-        sessions.load(records, snapshots)
+        for lost in sessions.load(records, snapshots):
+            self.log.warning("session_damaged", session=lost)
         table = method_table()
         describe = functools.cache(lambda: discovery(table))
         services = Services(

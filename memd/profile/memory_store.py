@@ -265,10 +265,17 @@ class MemoryStore:
 
 
 def document_from(record: RenderingRecord) -> Document:
-    """The document of a rendering, entries with the ids and times the journal has for them."""
+    """The document of a rendering, entries with the ids and times the journal has for them.
+
+    Where the journal is damaged and has another number of them, ids are made of the rendering's revision and the place.
+    """
     document = parse(record.data)
+    metas = record.entries
+    if len(metas) != len(document.entries):
+        places = range(len(document.entries))
+        metas = [EntryRecord(f"{record.revision:x}.{place}", record.us, record.us, "outside") for place in places]
     entries: list[Entry] = []
-    for entry, meta in zip(document.entries, record.entries, strict=True):
+    for entry, meta in zip(document.entries, metas, strict=True):
         entries.append(
             replace(entry, id=meta.id, created_us=meta.created_us, updated_us=meta.updated_us, origin=meta.origin)
         )

@@ -16,7 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from memd.deferred import Ticket
-from memd.errors import Conflict
+from memd.errors import Conflict, IoFailure
 from memd.profile.values import Change, Committed, TargetChange, Undone
 from memd.store.redaction import mask_answer
 
@@ -69,13 +69,18 @@ class Requests:
 
         Raises:
             Conflict: The id was used with other parameters.
+            IoFailure: The answer is damaged; ``outcome`` is "unknown".
         """
         record = self._done.get((profile, request_id))
         if record is None or record.us < now_us - KEEP_US:
             return None
         _check(request_id, record.fingerprint, fingerprint)
         ticket = Ticket()
-        ticket.finish(replace(decode(record.answer), replayed=True))
+        try:
+            ticket.finish(replace(decode(record.answer), replayed=True))
+        except msgspec.DecodeError as error:
+            msg = f"the answer under request_id {request_id!r} is damaged in the journal; history.list shows what was done"
+            raise IoFailure(msg, path="", outcome="unknown") from error
         return ticket
 
     def start(self, profile: str, request_id: str, fingerprint: bytes, ticket: Ticket) -> None:
@@ -141,8 +146,11 @@ def _plain(text: str | None) -> str | None:
 
 
 def _made(record: RequestRecord) -> tuple[int, ...]:
-    """The revisions that a call made."""
-    result = decode(record.answer)
+    """The revisions that a call made, as far as that can be read."""
+    try:
+        result = decode(record.answer)
+    except msgspec.DecodeError:
+        return ()
     if isinstance(result, Undone):
         return result.revisions
     return (result.revision,) if result.changed else ()

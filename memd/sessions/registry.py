@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 from weakref import WeakValueDictionary
 
+import msgspec
+
 from memd.errors import InvalidParams, NoSuchSession
 from memd.profile.stored import SessionRecord, SnapshotRecord, TurnRecord
 from memd.sessions.frozen import Fence, FrozenSnapshot, decode, describe_changes, freeze
@@ -116,13 +118,18 @@ class SessionRegistry:
             len(self._sessions), sum(1 for item in self._sessions.values() if item.turn is not None)
         )
 
-    def load(self, records: Iterable[SessionRecord], snapshots: Mapping[str, SnapshotRecord]) -> None:
-        """Take over what the journal kept, at start."""
+    def load(self, records: Iterable[SessionRecord], snapshots: Mapping[str, SnapshotRecord]) -> list[str]:
+        """Take over what the journal kept, at start; the ids of those that are damaged and gone."""
+        damaged = []
         for record in sorted(records, key=lambda item: item.seen_us):
             stored = snapshots.get(record.snapshot)
-            frozen = self._share(decode(stored.body)) if stored is not None else None
-            self._put(Session.from_record(record, frozen))
+            try:
+                frozen = self._share(decode(stored.body)) if stored is not None else None
+                self._put(Session.from_record(record, frozen))
+            except msgspec.DecodeError:
+                damaged.append(record.id)
         self._expire()
+        return damaged
 
     # -- sessions -----------------------------------------------------------------------------------------------
 

@@ -313,7 +313,8 @@ class Journal:
             self._open_checked()
         except sqlite3.OperationalError:
             raise
-        except sqlite3.DatabaseError:
+        except (sqlite3.DatabaseError, UnicodeDecodeError):  # the latter: SQLite's message quotes what is damaged
+            self._drop_connection()
             return False
         return True
 

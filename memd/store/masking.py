@@ -66,7 +66,12 @@ class Mask:
 
     def packed(self, data: bytes) -> bytes:
         """A value in MessagePack."""
-        return msgspec.msgpack.encode(self.value(msgspec.msgpack.decode(data))) if self.found(data) else data
+        if not self.found(data):
+            return data
+        try:
+            return msgspec.msgpack.encode(self.value(msgspec.msgpack.decode(data)))
+        except msgspec.DecodeError:  # damaged already: it only has to go
+            return self.data(data)
 
     def blot(self, data: bytes) -> bytes:
         """Bytes of a format that must keep its lengths: texts, and halves of texts that a page's end may cut, blotted out."""

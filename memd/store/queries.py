@@ -132,7 +132,8 @@ def events_since(
     # 0 asks for everything there is; any other number below the first belongs to another journal.
     foreign = 0 < after < int(marks.get("first_seq", 0)) - 1
     lost = len(rows) > limit or after > upto or foreign or after < int(marks.get("pruned_seq", 0))
-    return [event_from(body) for (body,) in rows[:limit]], lost
+    found = [event_from(body) for (body,) in rows[:limit]]
+    return [event for event in found if event is not None], lost or None in found
 
 
 def refusals_of(journal: Journal, profile: str, digest: bytes, limit: int) -> list[RefusalRecord]:

@@ -33,6 +33,8 @@ REVISION_COLUMNS = (
     "revision", "store", "us", "kind", "origin", "client", "uid", "pid", "session", "turn", "job", "reason", "changes",
     "undoes", "undone_by",
 )  # fmt: skip
+DAMAGED = "what was changed cannot be read any more: the journal is damaged here"
+"""The reason of a revision whose changes are lost."""
 _CHUNK = 64
 """Rows in the largest statement: 64 rows of 15 columns stay well under SQLite's 32,766 variables."""
 
@@ -72,24 +74,33 @@ def write_part(connection: sqlite3.Connection, part: Part) -> None:
 
 
 def revision_from(row: tuple[Any, ...]) -> RevisionRecord:
-    """A record from a row in the order of ``REVISION_COLUMNS``."""
+    """A record from a row in the order of ``REVISION_COLUMNS``; without its changes if those are damaged."""
     fields = dict(zip(REVISION_COLUMNS, row, strict=True))
-    fields["changes"] = _changes.decode(fields["changes"])
-    fields["undoes"] = _numbers.decode(fields["undoes"])
+    try:
+        fields["changes"] = _changes.decode(fields["changes"])
+        fields["undoes"] = _numbers.decode(fields["undoes"])
+    except msgspec.DecodeError:
+        fields |= {"changes": [], "undoes": [], "reason": DAMAGED}
     return RevisionRecord(**fields)
 
 
 def rendering_from(row: tuple[Any, ...]) -> RenderingRecord | None:
-    """A record from (store, revision, us, hash, data, entries); None if the stored hash does not verify."""
+    """A record from (store, revision, us, hash, data, entries); None if it is damaged: its hash does not verify."""
     store, revision, us, digest, data, entries = row
     if hashlib.sha256(data).digest() != digest:
         return None
-    return RenderingRecord(store=store, revision=revision, us=us, data=data, entries=_entries.decode(entries))
+    try:
+        return RenderingRecord(store=store, revision=revision, us=us, data=data, entries=_entries.decode(entries))
+    except msgspec.DecodeError:
+        return None
 
 
-def event_from(body: bytes) -> EventRecord:
-    """An event from its stored body."""
-    return _event.decode(body)
+def event_from(body: bytes) -> EventRecord | None:
+    """An event from its stored body; None if that is damaged."""
+    try:
+        return _event.decode(body)
+    except msgspec.DecodeError:
+        return None
 
 
 @lru_cache(maxsize=256)

@@ -73,6 +73,8 @@ def connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(
         path, isolation_level=None, check_same_thread=False, timeout=1.0, cached_statements=256
     )
+    # A text that is damaged is shown as such; the default would refuse the whole row, and the start with it.
+    connection.text_factory = _lenient
     try:
         _prepare(connection)
     except BaseException:
@@ -113,6 +115,10 @@ def _create_private(path: Path) -> None:
         os.fchmod(descriptor, 0o600)
     finally:
         os.close(descriptor)  # before SQLite opens it: closing another descriptor would drop SQLite's locks
+
+
+def _lenient(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
 
 
 def _prepare(connection: sqlite3.Connection) -> None:

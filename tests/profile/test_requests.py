@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from memd.deferred import Ticket
-from memd.errors import Conflict, NotFound
+from memd.errors import Conflict, IoFailure, NotFound
 from memd.profile.entries import Entry
 from memd.profile.requests import KEEP_US, Requests, decode, encode
 from memd.profile.values import Change, Committed, Limits as StoreLimits, Notice, Step, TargetChange, Undone, usage_of
@@ -53,6 +54,14 @@ class TestAnswers:
 
 
 class TestRequests:
+    def test_a_damaged_answer_is_told_as_unknown(self) -> None:
+        """The call is not made again: it may well have been done."""
+        requests = Requests()
+        requests.load([replace(_record(), answer=b"C\x93")])
+        with pytest.raises(IoFailure) as caught:
+            requests.repeat("p", "r", b"f", 0)
+        assert "unknown" == caught.value.outcome
+
     def test_a_success_is_answered_again(self) -> None:
         """Marked as replayed, nothing else changed."""
         requests = Requests()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
+import msgspec
 import pytest
 from support.fake_daemon import CountingToken, FakeClock, MemoryJournal
 from support.fake_profile import MemoryProfile, mutation
@@ -328,3 +329,16 @@ def test_a_refreshed_snapshot_is_no_longer_a_redacted_one(kept: Kept) -> None:
     kept.registry.redact(lambda text: text.replace("hunter2", "*"))
     kept.registry.refresh(session, kept.profile)
     assert not session.redacted
+
+
+def test_a_session_that_is_damaged_in_the_journal_is_gone(kept: Kept) -> None:
+    """It is named, and the others are there."""
+    one, other = kept.open(), kept.open()
+    records = [
+        msgspec.structs.replace(item, body=b"\x93") if item.id == one.id else item for item in kept.journal.kept()
+    ]
+    registry = SessionRegistry(kept.journal, clock=kept.clock, token=kept.token)
+    assert [one.id] == registry.load(records, kept.journal.snapshots)
+    assert other.id == registry.open(kept.profile, OpenRequest(session=other.id), may_read=True).session.id
+    with pytest.raises(NoSuchSession):
+        registry.open(kept.profile, OpenRequest(session=one.id), may_read=True)

@@ -89,3 +89,8 @@ def test_nothing_is_left_and_masking_again_changes_nothing(text: str, value: Any
     masked = mask.packed(holding)
     assert text.encode() not in masked.replace(MARK.encode(), b"\x00")
     assert masked == mask.packed(masked)
+
+
+def test_damaged_messagepack_is_masked_as_bytes() -> None:
+    """It cannot be read any more; the text goes all the same."""
+    assert b"\x93[redacted]" == Mask(["secret text"]).packed(b"\x93secret text")

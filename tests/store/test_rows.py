@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,7 +11,7 @@ from support.faults import FailingJournal
 from support.hosts import relaxed
 
 from memd.store.records import ChangeRecord, EntryRecord, EventRecord, Part, RenderingRecord, RevisionRecord
-from memd.store.rows import REVISION_COLUMNS, event_from, insert, rendering_from, revision_from, write_part
+from memd.store.rows import DAMAGED, REVISION_COLUMNS, event_from, insert, rendering_from, revision_from, write_part
 
 if TYPE_CHECKING:
     import sqlite3
@@ -108,3 +109,26 @@ def test_the_plan_of_a_failing_journal_is_followed(tmp_path: Path) -> None:
     assert "SQLITE_IOERR_FSYNC" == caught.value.sqlite_errorname  # type: ignore[attr-defined]  # sqlite3.Error has it
     assert (1,) == connection.execute("SELECT 1").fetchone()
     connection.close()
+
+
+@pytest.mark.parametrize("column", ["changes", "undoes"])
+@pytest.mark.parametrize("bytes_", [b"", b"\xc1", b"\x93\x01", b"\x91\xa3abc"])
+def test_of_a_damaged_revision_the_rest_is_shown(column: str, bytes_: bytes) -> None:
+    """With a reason that says so: a history must not end at one bad page."""
+    row = dict.fromkeys(REVISION_COLUMNS, 1) | {
+        "kind": "change",
+        "changes": b"\x90",
+        "undoes": b"\x90",
+        column: bytes_,
+    }
+    record = revision_from(tuple(row.values()))
+    assert (1, [], [], DAMAGED) == (record.revision, record.changes, record.undoes, record.reason)
+
+
+def test_damaged_renderings_and_events_are_none() -> None:
+    """They are passed over, never half believed."""
+    digest = hashlib.sha256(b"text").digest()
+    assert rendering_from((1, 2, 3, digest, b"text", b"\x90")) is not None
+    assert rendering_from((1, 2, 3, digest, b"text", b"\x93")) is None
+    assert rendering_from((1, 2, 3, digest, b"test", b"\x90")) is None
+    assert event_from(b"\x81") is None
