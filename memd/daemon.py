@@ -170,8 +170,7 @@ class Daemon:
         # Numbers begin at the time in milliseconds: none that another journal gave out (a lost one, one newer than a
         # restored backup) may ever mean something else here.
         base = self.clock.now_us() // 1000
-        if opened.fresh:
-            await self.journal_runner.run(journal.begin_numbers, max(seq + 1, base))
+        await self.journal_runner.run(journal.begin_numbers, max(seq + 1, base))
         if opened.damaged:
             self.log.error("journal_damaged", set_aside=opened.damaged, lost="history, undo, remembered request ids")
         if not await self.journal_runner.run(self.reserve.keep):

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 WAL_BYTES = 16 * 1024 * 1024
 """Written since the last WAL checkpoint, estimated, at which the next is due; more makes recovery long."""
+RUNS_KEPT = 1000
+"""Starts that are remembered: as many as anybody's ``since_seq`` may go back to without an event in between."""
 _FULL = "SQLITE_FULL"
 _STORE = ("id", "directory", "name", "device", "inode", "checkpoint")
 _GROUP_BYTES = 40_960
@@ -70,6 +72,7 @@ class Journal:
         self._fsyncs = 0
         self._reopened = 0
         self._wal_bytes = 0
+        self.first_seq = 0
 
     def __repr__(self) -> str:
         return f"<Journal {self.path} group {self._group}{'' if self._connection else ' closed'}>"
@@ -128,8 +131,11 @@ class Journal:
         )
 
     def begin_numbers(self, next_seq: int) -> None:
-        """Remember where event numbers begin in this journal. Durable on return."""
-        self._write_meta({"first_seq": next_seq})
+        """Remember where event numbers begin in this run: between the last run's and these none was given out. Durable."""
+        self.first_seq = next_seq
+        self._write_meta({f"run:{next_seq - 1}": next_seq})
+        kept = "SELECT key FROM meta WHERE key LIKE 'run:%' ORDER BY value DESC LIMIT ?"
+        self.connection.execute(f"DELETE FROM meta WHERE key LIKE 'run:%' AND key NOT IN ({kept})", (RUNS_KEPT,))  # noqa: S608 - ours
 
     def close(self, *, clean: bool) -> None:
         """Write the clean-stop mark if the stop was one, copy the WAL back and close."""

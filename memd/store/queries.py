@@ -128,12 +128,24 @@ def events_since(
         f"SELECT body FROM event WHERE profile=? AND seq>? AND seq<=?{wanted} ORDER BY seq LIMIT ?",  # noqa: S608 - marks only
         (profile, after, upto, *topics, limit + 1),
     ).fetchall()
-    marks = dict(run("SELECT key, value FROM meta WHERE key IN ('first_seq', 'pruned_seq')").fetchall())
-    # 0 asks for everything there is; any other number below the first belongs to another journal.
-    foreign = 0 < after < int(marks.get("first_seq", 0)) - 1
-    lost = len(rows) > limit or after > upto or foreign or after < int(marks.get("pruned_seq", 0))
+    pruned = run("SELECT value FROM meta WHERE key='pruned_seq'").fetchone()
+    lost = len(rows) > limit or after > upto or after < int(pruned[0] if pruned else 0) or _unknown(journal, after)
     found = [event_from(body) for (body,) in rows[:limit]]
     return [event for event in found if event is not None], lost or None in found
+
+
+def _unknown(journal: Journal, seq: int) -> bool:
+    """True for an event's number that this journal never gave out: it is of another one, lost or newer than a backup.
+
+    Known are 0, which asks for everything there is, those of events, where each run began, and this run's.
+    """
+    if seq == 0 or seq >= journal.first_seq - 1:
+        return False
+    run = journal.connection.execute
+    return not (
+        run("SELECT 1 FROM event WHERE seq=?", (seq,)).fetchone()
+        or run("SELECT 1 FROM meta WHERE key=?", (f"run:{seq}",)).fetchone()
+    )
 
 
 def refusals_of(journal: Journal, profile: str, digest: bytes, limit: int) -> list[RefusalRecord]:

@@ -12,7 +12,7 @@ from support.hosts import relaxed
 
 from memd.errors import IoFailure, JournalTooNew, NoSpace, StoreError
 from memd.store import schema
-from memd.store.journal import Journal, read_boot_id
+from memd.store.journal import RUNS_KEPT, Journal, read_boot_id
 from memd.store.records import (
     EventRecord,
     Part,
@@ -406,6 +406,9 @@ class TestWhatTheStartNeeds:
         assert {"a": "/a", "b": "/b"} == journal.created_profiles()
 
     def test_where_event_numbers_begin(self, journal: Journal) -> None:
-        """Durable with its own fsync."""
-        journal.begin_numbers(17)
-        assert (17,) == journal.connection.execute("SELECT value FROM meta WHERE key='first_seq'").fetchone()
+        """In each run; the newest thousand are remembered."""
+        for number in range(RUNS_KEPT + 5):
+            journal.begin_numbers(17 + number)
+        assert 17 + RUNS_KEPT + 4 == journal.first_seq
+        kept = journal.connection.execute("SELECT value FROM meta WHERE key LIKE 'run:%' ORDER BY value").fetchall()
+        assert [(number,) for number in range(22, 22 + RUNS_KEPT)] == kept

@@ -141,12 +141,17 @@ class TestEvents:
         assert ([111], False) == ([event.seq for event in found], lost)
 
     def test_numbers_of_another_journal_have_lost_everything(self, journal: Journal) -> None:
-        """Before the first of this one, or beyond its newest; 0 asks for all there is."""
+        """Before the first of this one, beyond its newest, or between two runs; 0 asks for all there is."""
         journal.begin_numbers(101)
+        journal.begin_numbers(2001)
         assert ([], True) == self._since(journal, 5000)
         assert ([101, 103, 105, 107, 109], True) == self._since(journal, 50)
         assert ([101, 103, 105, 107, 109], False) == self._since(journal, 0)
         assert ([101, 103, 105, 107, 109], False) == self._since(journal, 100)
+        assert ([105, 107, 109], False) == self._since(journal, 104)
+        journal.commit([Part(events=[EventRecord(seq=2001, us=1, topic="memory.changed", profile="p")])])
+        assert ([2001], True) == self._since(journal, 1500, upto=2001)  # newer than a backup that was put back
+        assert ([2001], False) == self._since(journal, 2000, upto=2001)
 
 
 def test_refusals_are_found_by_the_hash_of_their_text(journal: Journal) -> None:
