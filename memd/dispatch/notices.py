@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from memd.sessions import FrozenSnapshot
 
 _ADVICE = {
-    "foreign": "it has no borders (§) between entries, so that all of it is one; edit changes parts of it, nothing else is rewritten",
+    "foreign": "it has no borders (§) between entries, so that all of it is one; edit changes parts of it, `memd import --foreign` "
+    "makes entries of its headings and list items, after a preview",
     "stale": "its file cannot be read now, the last good state is served",
     "read_only": "its file cannot be written, reading goes on",
     "unreadable": "its file cannot be read and there is no earlier state",

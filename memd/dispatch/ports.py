@@ -149,9 +149,18 @@ class Profile(Protocol):
         """Make a store what it was at a revision."""
 
     async def import_entries(
-        self, data: Mapping[str, Any], caller: Caller, *, request_id: str | None = None, fingerprint: bytes = b""
+        self,
+        data: Mapping[str, Any],
+        caller: Caller,
+        *,
+        request_id: str | None = None,
+        fingerprint: bytes = b"",
+        if_revisions: Mapping[Target, int],
     ) -> Undone:
-        """Take over exported entries."""
+        """Take over exported entries, or make entries of Markdown."""
+
+    def preview_import(self, data: Mapping[str, Any], caller: Caller, *, if_revisions: Mapping[Target, int]) -> Undone:
+        """What ``import_entries`` would do; nothing is done."""
 
     async def preview_undo(
         self, selector: Selector, caller: Caller, *, redo: bool = False, if_revision: int | None = None

@@ -77,6 +77,13 @@ class Draft:
                 return found
             number += 1
 
+    def claim_id(self, entry_id: str) -> bool:
+        """True if the id (not ``""``) was never given out here; then it is now, and never again."""
+        if not entry_id or entry_id in self.store.used_ids or entry_id in self._new_ids:
+            return False
+        self._new_ids.add(entry_id)
+        return True
+
     def record(
         self, kind: str, document: Document, changes: Sequence[Change], caller: Caller, *, undoes: Sequence[int] = ()
     ) -> int:

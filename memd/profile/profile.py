@@ -6,24 +6,25 @@ of its own, wire types. The work itself is queued with the writer that owns the 
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import trio
 from msgspec.structs import replace
 
 from memd.deferred import Ticket
-from memd.errors import Conflict, InvalidParams, NoSuchRevision, WireError
+from memd.errors import Conflict, NoSuchRevision, WireError
 from memd.profile.draft import Draft
-from memd.profile.entries import make_entry
 from memd.profile.history import ANY, Chosen, Explanation, History, RevisionRow, Selector
+from memd.profile.importing import Import, sources
 from memd.profile.redacting import without_stubs
-from memd.profile.values import TARGETS, Caller, Limits, Mutation, StoreState, Target, TargetChange, Undone
-from memd.profile.work import Edit, Import, Invert, SetEntries, Work, shown
+from memd.profile.values import Caller, Limits, Mutation, StoreState, Target, TargetChange, Undone
+from memd.profile.work import Edit, Invert, SetEntries, Work, shown
 from memd.store.queries import RevisionFilter
 from memd.store.records import EventRecord, Part
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from memd.config import ProfileSettings
     from memd.profile.entries import Entry
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from memd.profile.writer import Writer
     from memd.store.clock import Clock
 
+EMPTY: Mapping[Target, int] = MappingProxyType({})
 LOOK_EVERY_S = 0.01
 """A look for outside edits this recent is good enough for a read: a stat on every read costs a quarter of throughput."""
 LOOK_WAIT_S = 0.5
@@ -226,7 +228,7 @@ class Profile:
         document = without_stubs(await self._history.document_at(self.stores[target], revision))
         return SetEntries(self.stores[target], "restore", document.entries, caller, if_revision)
 
-    def _planned(self, plan: Invert | SetEntries) -> Undone:
+    def _planned(self, plan: Invert | SetEntries | Import) -> Undone:
         """What a plan comes to on the published state. Its drafts are thrown away, and so are their numbers."""
         for store in plan.stores:
             store.require_usable()
@@ -235,20 +237,42 @@ class Profile:
         return replace(done if isinstance(done, Undone) else _as_undone(done), revisions=())
 
     async def import_entries(
-        self, data: Mapping[str, Any], caller: Caller, *, request_id: str | None = None, fingerprint: bytes = b""
+        self,
+        data: Mapping[str, Any],
+        caller: Caller,
+        *,
+        request_id: str | None = None,
+        fingerprint: bytes = b"",
+        if_revisions: Mapping[Target, int] = EMPTY,
     ) -> Undone:
-        """Add the entries of an export that are not there yet, both stores in one transaction.
+        """Add the entries of an export or a text that are not there yet, or split foreign ones; all in one transaction.
 
         Raises:
             InvalidParams: Not an export.
+            Conflict: A store is not at the revision that ``if_revisions`` says.
             WireError: As for any change; nothing was done.
         """
         repeated = self._repeat(request_id, fingerprint)
         if repeated is None:
-            wanted = {self.stores[target]: _exported(data, target) for target in TARGETS}
-            plan = Import({store: entries for store, entries in wanted.items() if entries}, caller)
-            repeated = self._queue(plan, caller, request_id, fingerprint)
+            repeated = self._queue(self._importing(data, caller, if_revisions), caller, request_id, fingerprint)
         return await repeated.wait()  # type: ignore[no-any-return]  # an Undone under an import's fingerprint
+
+    def preview_import(
+        self, data: Mapping[str, Any], caller: Caller, *, if_revisions: Mapping[Target, int] = EMPTY
+    ) -> Undone:
+        """What ``import_entries`` would do to the published state; what would be over a limit is a notice.
+
+        Raises:
+            WireError: As ``import_entries`` would otherwise.
+        """
+        return self._planned(self._importing(data, caller, if_revisions, preview=True))
+
+    def _importing(
+        self, data: Mapping[str, Any], caller: Caller, if_revisions: Mapping[Target, int], *, preview: bool = False
+    ) -> Import:
+        wanted = sources(data)
+        stores = {self.stores[target]: source for target, source in wanted.stores.items()}
+        return Import(stores, caller, if_revisions, preview, wanted.notices)
 
     # -- history ------------------------------------------------------------------------------------------------
 
@@ -358,28 +382,3 @@ def _as_undone(done: Committed) -> Undone:
     """What setting a store came to, as an undo tells it."""
     changes = tuple(TargetChange(done.target, change) for change in done.changes)
     return Undone((done.revision,) if done.changed else (), changes, (), {done.target: done.usage}, done.replayed)
-
-
-def _exported(data: Mapping[str, Any], target: Target) -> tuple[Entry, ...]:
-    """The entries of one store in an export; ids and creation times are taken over where they are given."""
-    entries: Sequence[Any] = (data.get("entries") or {}).get(target) or ()
-    found = []
-    for position, item in enumerate(entries):
-        text = item.get("text") if isinstance(item, dict) else item
-        if not isinstance(text, str):
-            msg = f"data.entries.{target}[{position}]: a map with a text expected, as profile.export gives it"
-            raise InvalidParams(
-                msg,
-                field="data",
-            )
-        found.append(_entry_of(text, item if isinstance(item, dict) else {}))
-    return tuple(found)
-
-
-def _entry_of(text: str, item: Mapping[str, Any]) -> Entry:
-    entry_id, created = item.get("id"), item.get("created_us")
-    return replace(
-        make_entry(text),
-        id=entry_id if isinstance(entry_id, str) else "",
-        created_us=created if isinstance(created, int) else 0,
-    )

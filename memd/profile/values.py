@@ -161,13 +161,14 @@ class TargetChange(Struct, frozen=True):
 
 
 class Undone(Struct, frozen=True):
-    """Result of undo, redo and restore. Nothing was done if there are ``conflicts``: (entry id, reason) pairs."""
+    """Result of undo, redo, restore and import. Nothing was done if there are ``conflicts``: (entry id, reason) pairs."""
 
     revisions: tuple[int, ...]
     changes: tuple[TargetChange, ...]
     conflicts: tuple[tuple[str, str], ...]
     usage: Mapping[Target, Usage]
     replayed: bool = False
+    notices: tuple[Notice, ...] = ()
 
 
 class StoreState(Struct, frozen=True):

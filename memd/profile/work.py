@@ -9,11 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from msgspec.structs import replace
-
 from memd.deferred import Ticket
 from memd.errors import Conflict, InvalidParams, WireError
-from memd.profile.content import accept
 from memd.profile.edits import apply_batch, apply_operation, check_limits
 from memd.profile.entries import Document
 from memd.profile.inverse import exactly, invert, replace_all
@@ -227,59 +224,6 @@ class Invert:
             require_revision(drafts[store], self.if_revision)
 
 
-@dataclass(frozen=True, eq=False)
-class Import:
-    """Add the entries of an export; equal entries are there already and stay as they are. All stores or none."""
-
-    entries: Mapping[MemoryStore, tuple[Entry, ...]]
-    caller: Caller
-
-    @property
-    def stores(self) -> tuple[MemoryStore, ...]:
-        """Every store the export has entries for."""
-        return tuple(self.entries)
-
-    @property
-    def operations(self) -> int:
-        """As many as there are entries."""
-        return max(1, sum(len(entries) for entries in self.entries.values()))
-
-    def plan(self, drafts: Drafts) -> Undone:
-        """Append what is not there yet, with its id where that is free.
-
-        Raises:
-            InvalidContent, OverLimit: Nothing of the import is done.
-        """
-        planned = []
-        for store, entries in self.entries.items():
-            draft = drafts[store]
-            document, changes = replace_all(draft.document, self._wanted(draft, entries))
-            check_limits(draft.document, document, store.limits)
-            planned.append((draft, document, changes))
-        numbers = [
-            draft.record("import", document, changes, self.caller) for draft, document, changes in planned if changes
-        ]
-        return Undone(
-            tuple(numbers),
-            tuple(TargetChange(draft.target, change) for draft, _, changes in planned for change in changes),
-            (),
-            {draft.target: draft.usage for draft, _, _ in planned},
-        )
-
-    def _wanted(self, draft: Draft, entries: Sequence[Entry]) -> tuple[Entry, ...]:
-        have = {entry.text for entry in draft.document.entries}
-        ids = {entry.id for entry in draft.document.entries} | draft.store.used_ids
-        wanted = list(draft.document.entries)
-        for entry in entries:
-            text = accept(entry.text)
-            if text not in have:
-                have.add(text)
-                entry_id = entry.id if entry.id and entry.id not in ids else draft.new_id(text)
-                ids.add(entry_id)
-                wanted.append(_imported(entry, text, entry_id, draft.now_us))
-        return tuple(wanted)
-
-
 def require_revision(draft: Draft, if_revision: int | None) -> None:
     """Refuse a change that was made for another state of the store.
 
@@ -317,15 +261,3 @@ def fail_all(works: Sequence[Work], error: WireError) -> None:
 def notice(name: str, message: str, **data: object) -> Notice:
     """A notice with its data as keywords."""
     return Notice(name, message, data)
-
-
-def _imported(entry: Entry, text: str, entry_id: str, now_us: int) -> Entry:
-    return replace(
-        entry,
-        raw=text,
-        text=text,
-        id=entry_id,
-        created_us=entry.created_us or now_us,
-        updated_us=now_us,
-        origin="import",
-    )

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from memd.protocol.types import Access, Context, ErrorsForm, Message, Origin, Style, Target
+from memd.protocol.types import Access, Context, ErrorsForm, Message, Origin, SomeStores, Style, Target
 
 MAX_WAIT_MS = 600_000
 """The longest wait a caller may ask for: long enough for a long poll, short enough to notice a lost peer."""
@@ -334,10 +334,19 @@ class ProfileCreate(MutationParams, kw_only=True, frozen=True):
 
 
 class ProfileImport(MutationParams, kw_only=True, frozen=True):
-    """Add entries to a profile; ``data`` is what ``profile.export`` gives, of which only ``entries`` is needed."""
+    """Add to a profile what it does not have yet: one revision a store, all stores or none.
+
+    ``data`` is ``{version: 1}`` and one of: ``entries`` as ``profile.export`` gives them (ids are kept where they are free,
+    origins and times of creation always; ``revisions`` may be there and are not taken over); ``markdown``, a map from a
+    store to a text, of which headings, paragraphs and list items become entries; ``foreign``, a list of stores whose
+    entries of foreign Markdown are split so. With ``preview`` nothing is done, and what would be over a limit is a notice.
+    ``if_revisions`` is ``if_revision`` for several stores: what a preview gives as ``heads``.
+    """
 
     name: str
     data: dict[str, Any]
+    preview: bool = False
+    if_revisions: SomeStores[Count] | None = None
 
 
 class DaemonStatus(Params, kw_only=True, frozen=True):

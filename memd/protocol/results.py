@@ -271,13 +271,18 @@ class ProfileExported(WireStruct, kw_only=True, frozen=True):
 
 
 class ProfileImported(WireStruct, kw_only=True, frozen=True):
-    """Method ``profile.import``: one revision a store."""
+    """Method ``profile.import``: one revision a store; ``heads``, of a preview, are the revisions it was made for.
+
+    Notices say what is not as in the data: ``duplicates``, ``ids_not_kept``, ``undecodable``, ``history_not_imported``,
+    ``nothing_foreign``, and in a preview ``over_limit``.
+    """
 
     revisions: list[int]
     changes: list[Change]
     usage: SomeStores[Usage]
     notices: list[Notice]
     replayed: bool
+    heads: SomeStores[int] | None = None
 
 
 class Commits(WireStruct, kw_only=True, frozen=True):

@@ -11,9 +11,10 @@ from support.hosts import CALLER, add, change, replace
 
 from memd.errors import IoFailure, NotFound
 from memd.profile.group import GROUP_OPERATIONS, Group, plan_group, text_hash
+from memd.profile.importing import Import, Source
 from memd.profile.memory_store import MemoryStore
 from memd.profile.values import TARGETS, Limits, Mutation, Operation
-from memd.profile.work import Edit, Import, Work
+from memd.profile.work import Edit, Work
 from memd.store.files import Files, Image
 from memd.store.place import locate
 
@@ -92,7 +93,7 @@ def test_work_on_a_store_that_is_not_ready_waits_and_so_does_what_stands_behind(
 ) -> None:
     """A change to both files is in its place in both queues."""
     memory, user = stores
-    both = Work(Import({memory: (), user: ()}, CALLER), "p", CALLER)
+    both = Work(Import({memory: Source(), user: Source()}, CALLER), "p", CALLER)
     behind = _work(user, add("behind", target="user"))
     group = _plan([user], [_work(user, add("first", target="user")), both, behind])
     assert ["first"] == [entry.text for entry in group.drafts[user].document.entries]
@@ -136,7 +137,7 @@ def test_what_the_file_holds_is_adopted_first(stores: tuple[MemoryStore, MemoryS
     )  # fmt: skip
     result = group.answers[0].result
     assert result is not None
-    assert ["outside_adopted"] == [notice.name for notice in result.notices]  # type: ignore[union-attr]  # Committed
+    assert ["outside_adopted"] == [notice.name for notice in result.notices]
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from memd.profile.values import (
     Committed,
     Limits,
     Mutation,
+    Notice,
     Operation,
     Stamp,
     Step,
@@ -205,10 +206,20 @@ class MemoryProfile:
         return _undone(self._set(target, self.documents[revision][target], caller))
 
     async def import_entries(
-        self, data: Mapping[str, Any], caller: Caller, *, request_id: str | None = None, fingerprint: bytes = b""
+        self,
+        data: Mapping[str, Any],
+        caller: Caller,
+        *,
+        request_id: str | None = None,
+        fingerprint: bytes = b"",
+        if_revisions: Mapping[Target, int],
     ) -> Undone:
-        self.entered.append(caller.origin)
+        self.entered.append(" ".join([caller.origin, *(f"{key}={number}" for key, number in if_revisions.items())]))
         return Undone((), (), (), {"memory": self.states["memory"].usage})
+
+    def preview_import(self, data: Mapping[str, Any], caller: Caller, *, if_revisions: Mapping[Target, int]) -> Undone:
+        self.entered.append(f"preview {caller.origin}")
+        return Undone((), (), (), {"memory": self.states["memory"].usage}, notices=(Notice("over_limit", "too much"),))
 
     # -- history
 

@@ -242,9 +242,17 @@ class Methods:
         """Create a profile. For operators."""
         return dict(self.request("profile.create", {"name": name, "dir": dir}))
 
-    def profile_import(self, name: str, data: Mapping[str, Any]) -> dict[str, Any]:
-        """Put exported data into a profile. For operators."""
-        return dict(self.request("profile.import", {"name": name, "data": dict(data)}))
+    def profile_import(
+        self,
+        name: str,
+        data: Mapping[str, Any],
+        *,
+        preview: bool | None = None,
+        if_revisions: Mapping[str, int] | None = None,
+    ) -> dict[str, Any]:
+        """Put exported data or Markdown into a profile, or only say what that would do. For operators."""
+        said = {"preview": preview, "if_revisions": None if if_revisions is None else dict(if_revisions)}
+        return dict(self.request("profile.import", {"name": name, "data": dict(data), **said}))
 
     def daemon_status(self) -> types.Status:
         """Return the state of the daemon and all its profiles."""

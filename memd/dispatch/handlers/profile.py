@@ -13,11 +13,14 @@ from memd.dispatch import translate
 from memd.dispatch.table import Method
 from memd.dispatch.writes import fingerprint
 from memd.errors import InvalidParams, NoSuchProfile
+from memd.profile.importing import KINDS
+from memd.profile.values import TARGETS
 from memd.protocol import params as p, results, types
 
 if TYPE_CHECKING:
     from memd.dispatch.context import Context
     from memd.dispatch.ports import Profile
+    from memd.profile.values import Target
 
 EXPORT_VERSION = 1
 PAGE = 1000
@@ -55,7 +58,7 @@ async def create(context: Context, params: p.ProfileCreate) -> results.Empty:
 
 
 async def import_profile(context: Context, params: p.ProfileImport) -> results.ProfileImported:
-    """Take over exported entries; one revision a store."""
+    """Take over exported entries, or make entries of Markdown; one revision a store."""
     profiles = context.services.profiles
     if params.name not in profiles:
         msg = f"no profile {params.name!r}; create it first, or name one of: {', '.join(sorted(profiles))}"
@@ -63,20 +66,47 @@ async def import_profile(context: Context, params: p.ProfileImport) -> results.P
     if params.data.get("version") != EXPORT_VERSION:
         msg = f"data: version {EXPORT_VERSION} of the export expected, got {params.data.get('version')!r}"
         raise InvalidParams(msg, field="data.version")
-    writing = context.writing(params)
-    done = await profiles[params.name].import_entries(
-        params.data,
-        replace(writing.caller, origin="import"),
-        request_id=params.request_id,
-        fingerprint=fingerprint("profile.import", params),
-    )
+    profile, writing = profiles[params.name], context.writing(params)
+    caller, known = replace(writing.caller, origin="import"), _known(params)
+    heads = None
+    if params.preview:
+        await profile.look()
+        done = profile.preview_import(params.data, caller, if_revisions=known)
+        heads = translate.some_stores({target: profile.state(target).revision for target in done.usage})
+    else:
+        done = await profile.import_entries(
+            params.data,
+            caller,
+            request_id=params.request_id,
+            fingerprint=fingerprint("profile.import", params),
+            if_revisions=known,
+        )
     return results.ProfileImported(
         revisions=list(done.revisions),
         changes=translate.target_changes(done.changes),
         usage=translate.some_stores({target: translate.usage(item) for target, item in done.usage.items()}),
-        notices=[translate.notice(item) for item in writing.notices],
+        notices=[translate.notice(item) for item in (*done.notices, *writing.notices)],
         replayed=done.replayed,
+        heads=heads,
     )
+
+
+def _known(params: p.ProfileImport) -> dict[Target, int]:
+    """The revisions that the caller has seen, by store.
+
+    Raises:
+        InvalidParams: ``if_revision`` where it is not said of which store.
+    """
+    given = params.if_revisions
+    known: dict[Target, int | None] = {"memory": given.memory, "user": given.user} if given else {}
+    if params.if_revision is not None:
+        kinds = [params.data[kind] for kind in KINDS if isinstance(params.data.get(kind), dict | list)]
+        named = [store for kind in kinds for store in kind]
+        if given is not None or len(named) != 1 or named[0] not in TARGETS:
+            msg = "if_revision: it is the revision of one store, and data does not name one; use if_revisions: {memory, user}"
+            raise InvalidParams(msg, field="if_revision")
+        known = {named[0]: params.if_revision}
+    return {target: revision for target, revision in known.items() if revision is not None}
 
 
 async def _all_revisions(profile: Profile) -> list[types.Revision]:

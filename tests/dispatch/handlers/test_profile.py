@@ -67,3 +67,50 @@ async def test_imports_that_cannot_be(operator: Client, params: dict[str, Any], 
     msgid = operator.send("profile.import", **params)
     await trio.testing.wait_all_tasks_blocked()
     assert name == operator.error(msgid)["name"]
+
+
+async def test_a_preview_of_an_import(operator: Client, world: World) -> None:
+    """The files are looked at first; the reply says what it was made for and what would be refused."""
+    data = {"version": 1, "markdown": {"memory": "- a"}}
+    done = await ask(operator, "profile.import", name="default", data=data, preview=True)
+    assert ({"memory": 0}, ["over_limit"], 1) == (
+        done["heads"],
+        [n["name"] for n in done["notices"]],
+        world.profile.looks,
+    )
+    assert ["preview import"] == world.profile.entered
+
+
+@pytest.mark.parametrize(
+    ("given", "known"),
+    [
+        ({"if_revisions": {"memory": 3}}, " memory=3"),
+        ({"if_revisions": {"memory": 3, "user": 4}}, " memory=3 user=4"),
+        ({"if_revision": 5}, " user=5"),
+    ],
+)
+async def test_an_import_into_a_known_state(operator: Client, world: World, given: dict[str, Any], known: str) -> None:
+    """One store's revision by itself where only one store is named, or each store's."""
+    data = {"version": 1, "foreign": ["user"]}
+    done = await ask(operator, "profile.import", name="default", data=data, **given)
+    assert "heads" not in done
+    assert ["import" + known] == world.profile.entered
+
+
+@pytest.mark.parametrize(
+    ("data", "given"),
+    [
+        ({"foreign": ["memory", "user"]}, {"if_revision": 5}),
+        ({"foreign": ["memory"]}, {"if_revision": 5, "if_revisions": {"memory": 5}}),
+        ({"foreign": [["memory"]]}, {"if_revision": 5}),
+        ({"markdown": {"notes": "- a"}}, {"if_revision": 5}),
+        ({"entries": 7}, {"if_revision": 5}),
+    ],
+)
+async def test_a_revision_of_no_certain_store(
+    operator: Client, world: World, data: dict[str, Any], given: dict[str, Any]
+) -> None:
+    """Refused, whatever the data is like."""
+    msgid = operator.send("profile.import", name="default", data={"version": 1, **data}, **given)
+    await trio.testing.wait_all_tasks_blocked()
+    assert ("invalid_params", []) == (operator.error(msgid)["name"], world.profile.entered)
