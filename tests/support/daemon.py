@@ -58,6 +58,7 @@ class DaemonProcess:
             "XDG_STATE_HOME": str(self.home / "state"),
             **(env or {}),
         }
+        self.wrapper: list[str] = []  # a command that runs the daemon, with limits or mounts of its own
         self.process: subprocess.Popen[bytes] | None = None
         self.configure(config)
 
@@ -88,7 +89,7 @@ class DaemonProcess:
             name.unlink(missing_ok=True)
             ready.bind(str(name))
             ready.settimeout(_PROBE_S)
-            command = [sys.executable, "-m", "memd", "serve", *arguments]
+            command = [*self.wrapper, sys.executable, "-m", "memd", "serve", *arguments]
             env = {**self.env, "NOTIFY_SOCKET": str(name)}
             self.process = subprocess.Popen(
                 command, env=env, cwd=self.home, stdin=subprocess.DEVNULL, stdout=log, stderr=log
