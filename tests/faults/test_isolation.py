@@ -1,0 +1,115 @@
+"""One store on a disk that does not answer, or is full, beside nine on a healthy one: theirs are not delayed.
+
+Real threads and real time, but nothing is measured: the nine get through many changes while the tenth is known to be stuck.
+"""
+
+from __future__ import annotations
+
+import errno
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+import trio
+from support.hosts import Host, add
+
+from memd.errors import DeadlineExceeded, NoSpace, from_oserror
+from memd.store.files import Files, Image
+from memd.store.threads import ThreadRunner
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from memd.store.place import Place
+
+pytestmark = pytest.mark.slow
+
+HEALTHY = [f"p{number}" for number in range(9)]
+CHANGES = 20
+PATIENCE_S = 60
+
+
+class SickDisk(Files):
+    """Everything about one directory hangs until it is let go, or finds no room."""
+
+    def __init__(self, name: str, *, full: bool = False) -> None:
+        self.sick = threading.Event()
+        self.stuck = threading.Event()
+        self.well = threading.Event()
+        self._name = name
+        self._full = full
+
+    def read(self, place: Place) -> Image:
+        if self._concerns(place) and not self._full:
+            self.stuck.set()
+            assert self.well.wait(PATIENCE_S)
+        return super().read(place)
+
+    def write_temp(self, place: Place, data: bytes, like: Image) -> str:
+        if self._concerns(place) and self._full:
+            raise from_oserror(OSError(errno.ENOSPC, "full"), place.path, step="write")
+        return super().write_temp(place, data, like)
+
+    def _concerns(self, place: Place) -> bool:
+        return self.sick.is_set() and place.directory.endswith(self._name)
+
+
+@pytest.fixture
+def files() -> Iterator[ThreadRunner]:
+    runner = ThreadRunner("files", size=4)
+    yield runner
+    runner.close()
+
+
+def machine(root: Path, disk: SickDisk, runner: ThreadRunner) -> Host:
+    host = Host(root, profiles={"sick": "sick", **{name: name for name in HEALTHY}})
+    host.files, host.runner = disk, runner
+    return host
+
+
+async def test_a_disk_that_hangs(tmp_path: Path, files: ThreadRunner) -> None:
+    """The others go on; its own callers can give up, with the right outcome; when it is well all that was asked is done."""
+    disk = SickDisk("/sick")
+    async with machine(tmp_path, disk, files).life() as life:
+        sick = life.profiles.by_name["sick"]
+        await sick.submit(add("before")).wait()
+        disk.sick.set()
+        waiting, given_up = sick.submit(add("waits")), sick.submit(add("given up"))
+        with trio.fail_after(PATIENCE_S):
+            await trio.to_thread.run_sync(disk.stuck.wait)
+            for number in range(CHANGES):
+                for name in HEALTHY:
+                    await life.profiles.by_name[name].submit(add(f"{name} {number}")).wait()
+        assert not waiting.done
+        assert given_up.withdraw(DeadlineExceeded("too late", outcome="none"))
+        assert ["before"] == [entry.text for entry in sick.state("memory").document.entries]
+        disk.sick.clear()
+        disk.well.set()
+        with trio.fail_after(PATIENCE_S):
+            await waiting.wait()
+        assert ["before", "waits"] == [entry.text for entry in sick.state("memory").document.entries]
+        assert "before\n§\nwaits\n" == (tmp_path / "sick" / "MEMORY.md").read_text()
+    healthy = "\n§\n".join(f"p0 {number}" for number in range(CHANGES)) + "\n"
+    assert healthy == (tmp_path / "p0" / "MEMORY.md").read_text()
+
+
+async def test_a_disk_that_is_full(tmp_path: Path, files: ThreadRunner) -> None:
+    """Its callers are refused at once, in the same groups in which the others are served."""
+    disk = SickDisk("/sick", full=True)
+    async with machine(tmp_path, disk, files).life() as life:
+        sick = life.profiles.by_name["sick"]
+        await sick.submit(add("before")).wait()
+        disk.sick.set()
+        with trio.fail_after(PATIENCE_S):
+            for number in range(CHANGES):
+                refused = sick.submit(add(f"refused {number}"))
+                tickets = [life.profiles.by_name[name].submit(add(f"{name} {number}")) for name in HEALTHY]
+                for ticket in tickets:
+                    await ticket.wait()
+                with pytest.raises(NoSpace) as caught:
+                    await refused.wait()
+                assert "none" == caught.value.outcome
+        disk.sick.clear()
+        await sick.submit(add("after")).wait()
+        assert ["before", "after"] == [entry.text for entry in sick.state("memory").document.entries]
