@@ -69,8 +69,8 @@ class PatternSet:
         return f"<PatternSet of {len(self._sources)}>"
 
     def match(self, text: str) -> list[int]:
-        """The positions of the patterns that occur."""
+        """The positions of the patterns that occur, in order."""
         found: list[int] | None = self._set.Match(text)
         if found is None:  # slower, still linear: each pattern alone
             return [n for n, it in enumerate(self._sources) if Pattern(it).first(text) is not None]
-        return [it for it in found if it < len(self._sources)]
+        return sorted(it for it in found if it < len(self._sources))

@@ -20,7 +20,7 @@ from memd.scan.invisible import invisible
 from memd.scan.machine import Machine, compiled, machine
 from memd.scan.rules import MENTION, Pattern, Rule, RuleBook, Shape, packaged
 from memd.scan.secrets import is_live
-from memd.scan.sentences import sentences
+from memd.scan.sentences import belong_together, sentences
 from memd.scan.spans import View
 
 if TYPE_CHECKING:
@@ -94,6 +94,7 @@ class _Run:
         self._machine, self._effective = rules, effective
         self._found: dict[tuple[str, int, int], Finding] = {}
         self._done: set[str] = set()
+        self._secrets: set[int] = set()
 
     def findings(self, text: str) -> tuple[Finding, ...]:
         if not text.isascii():
@@ -138,12 +139,12 @@ class _Run:
         return hits.triggers
 
     def _sentences(self, view: View, present: frozenset[str]) -> None:
-        spans = sentences(view.low)
+        spans = sentences(view.text)
         before: frozenset[str] = frozenset()
         for n, (start, end) in enumerate(spans):
             here = present if len(spans) == 1 else self._machine.hits(view.low[start:end]).concepts
             self._match(view, (start, end), here, reach=1)
-            if before and here:
+            if before and here and belong_together(view.text, spans[n - 1]):
                 self._match(view, (spans[n - 1][0], end), before | here, reach=2)
             before = here
 
@@ -170,8 +171,11 @@ class _Run:
     def _secret(self, view: View, rule: Rule, shape: Shape) -> None:
         for whole, group in compiled(shape.form).groups(view.text):
             start, end = group if group[0] >= 0 else whole
-            if is_live(view.text[start:end], shape.entropy):
-                self._put(rule, view.locate(start, end))
+            span = view.locate(start, end)
+            # Rules of known tokens come first; one that only sees a secret's name does not speak of them again.
+            if is_live(view.text[start:end], shape.entropy) and not (shape.entropy and span[0] in self._secrets):
+                self._put(rule, span)
+                self._secrets.add(span[0])
 
     def _unseen(self, view: View) -> None:
         for name, start, end in invisible(view.text):

@@ -15,6 +15,7 @@ from memd.scan.spans import View
 # What is drawn as nothing and has no word in it: default ignorable code points outside of the format category.
 BLANKS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 STAND_IN = "\ufffd"
+LONGEST = 4  # of what one character becomes; a few Arabic ligatures are whole sentences, and would make a text long
 
 
 class _Fold(dict[int, str]):
@@ -36,6 +37,7 @@ def _fold(char: str) -> str:
     bare = "".join(it for it in whole if unicodedata.category(it) != "Mn")
     if len(bare.lower()) != len(bare) or len(bare.casefold()) != len(bare):
         bare = bare.casefold()
+    bare = bare[:LONGEST]
     return OTHER_STROKES.get(bare, bare)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from memd.scan.joiners import allowed_joiner, is_pictograph
@@ -64,10 +65,14 @@ def invisible(text: str) -> Iterator[Span]:
 
 def _judge(run: Run, at: int) -> str | None:
     """The rule that the character at this place breaks, within its run."""
-    for pattern, judge in KINDS:
-        if pattern.match(run.text, at):
-            return judge(run, at)
-    return "invisible.zero-width"
+    judge = _kind(run.text[at])
+    return judge(run, at) if judge else "invisible.zero-width"
+
+
+@cache
+def _kind(char: str) -> Callable[[Run, int], str | None] | None:
+    """Who judges this character; there are some hundreds of them."""
+    return next((judge for pattern, judge in KINDS if pattern.match(char)), None)
 
 
 def _control(_run: Run, _at: int) -> str | None:

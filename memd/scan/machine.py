@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 TRIGGERS = {
     "control": r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]",
     # Two words near each other in which signs and digits stand among letters.
-    "leet": r"(?:^|[^a-z0-9])[4@31!05$7]?[a-z]+[4@31!05$7]+[a-z][^\s]*\s+(?:[^\s]*\s+)?"
-    r"[^\s]*(?:[4@310$7!5][a-z]|[a-z][4@310$7!5][a-z])",
+    "leet": r"\b[4@31!05$7]?[a-z]+[4@31!05$7]+[a-z]+[a-z4@31!05$7]*\s+[^\s]*[4@310$7!5]",
     "wrapped": r"[*`~]|%[0-9a-f]{2}|&#?\w+;|</?[a-z][^<>]*>|<!--|(?:^|[^a-z0-9])_|_(?:$|[^a-z0-9])",
     "joined": r"(?:^|\s)\S[ \t]\S[ \t]\S(?:\s|$)"
     r"|(?:^|[^\pL\pN])\pL[-._·•*|/~+]\pL(?:[-._·•*|/~+]\pL)*(?:$|[^\pL\pN])"

@@ -146,7 +146,7 @@ def _word(word: str) -> str:
     if raw:
         return source
     source = re.sub(r" \*(?=\()", " ", re.sub(r"[ ,]\*$", "", source))
-    source = source.replace(" * ", f" (?:\\S+{GAP}){{0,3}}")
+    source = source.replace(" * ", f" (?:\\S+{GAP}){{0,2}}")
     source = re.sub(r"(?<=[\w)|])(?<! \))\*", r"\\pL*", source)
     source = source.replace(" ", GAP)
     head = r"\b" if re.match(r"[(?:]*[a-z0-9]", source) else r"(?:^|[^\pL])" if re.match(r"[(?:]*[а-я]", source) else ""

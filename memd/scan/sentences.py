@@ -2,8 +2,8 @@
 
 What comes in: a folded text. What goes out: spans that cover it. What must not be here: rules.
 
-A line break alone ends no sentence, since lines are wrapped, unless the line is a whole of its own: it ends in a stop, an empty line
-or a list mark follows. Of lines with a word or two each, not even an empty one counts.
+Lines are wrapped, so a line break ends no sentence if a small letter follows; of lines with a few words each, not even an empty
+line does.
 """
 
 from __future__ import annotations
@@ -12,16 +12,18 @@ import re
 
 END = re.compile(
     r"[.!?。！？][\"')\]»”」]*(?=\s|$|<)"  # a stop, with what closes after it
-    r"|[。！？]|\n(?=[ \t]*(?:[-*+•#>|§]|\d{1,3}[.)])[ \t])|\n[ \t\r]*\n"
+    r"|[。！？]|\n[ \t\r]*\n|\n"
 )
+LIST_MARK = re.compile(r"[ \t]*(?:[-*+•#>|§]|\d{1,3}[.)])[ \t]")
+FEW_WORDS, FEW_CHARS = 3, 40
 
 
 def sentences(text: str) -> list[tuple[int, int]]:
-    """Spans of the sentences, in order; together they are the whole text."""
+    """Spans of the sentences, in order; together they are the whole text. Upper and lower case are told apart."""
     spans, start = [], 0
     for found in END.finditer(text):
         end = found.end()
-        if found[0][0] == "\n" and _among_short_lines(text, found):
+        if found[0][0] == "\n" and _goes_on(text, found):
             continue
         if end > start:
             spans.append((start, end))
@@ -31,8 +33,19 @@ def sentences(text: str) -> list[tuple[int, int]]:
     return spans
 
 
-def _among_short_lines(text: str, found: re.Match[str]) -> bool:
-    """Whether the lines on both sides have two words at most, as when somebody breaks the line after each word."""
-    before = text[max(0, found.start() - 40) : found.start()].rsplit("\n", 1)[-1]
-    after = text[found.end() : found.end() + 40].lstrip("\n").split("\n", 1)[0]
-    return len(before.split()) <= 2 and len(after.split()) <= 2 and len(before) < 40 and len(after) < 40
+def _goes_on(text: str, found: re.Match[str]) -> bool:
+    """Whether the line break is amid a sentence: a small letter follows, or the lines on both sides have few words."""
+    ahead = text[found.end() : found.end() + FEW_CHARS].lstrip()
+    if found[0] == "\n" and ahead[:1].islower():
+        return True
+    if LIST_MARK.match(text, found.end()):
+        return False
+    before = text[max(0, found.start() - FEW_CHARS) : found.start()].strip().rsplit("\n", 1)[-1]
+    after = ahead.split("\n", 1)[0]
+    return all(len(it.split()) <= FEW_WORDS and len(it) < FEW_CHARS - 2 for it in (before, after))
+
+
+def belong_together(text: str, first: tuple[int, int]) -> bool:
+    """Whether the sentence and the next one are of one thought: on one line, or below a heading."""
+    start, end = first
+    return text[end - 1 : end] != "\n" or end - start < FEW_CHARS
