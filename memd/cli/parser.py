@@ -199,7 +199,13 @@ def _export(verb: argparse.ArgumentParser) -> None:
 
 
 def _import(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("file", metavar="FILE", help="what `memd export` wrote; - reads standard input")
+    exported = "what `memd export` wrote, or Markdown (not *.json); - reads an export from standard input"
+    verb.add_argument("file", nargs="?", metavar="FILE", help=exported)
+    foreign = "instead of a file: make entries of Markdown that is in memory already (both stores)"
+    verb.add_argument("--foreign", nargs="?", const="all", choices=("all", *STORES), metavar="STORE", help=foreign)
+    verb.add_argument("-t", "--target", choices=STORES, help="the store that Markdown of a file goes to (memory)")
+    verb.add_argument("--yes", action="store_true", help="do not ask")
+    _preview(verb)
 
 
 def _profile(verb: argparse.ArgumentParser) -> None:
@@ -296,7 +302,7 @@ VERBS: dict[str, tuple[str, str, Adder | None]] = {
     "restore": ("history:restore", "make a store what it was at a revision", _restore),
     "redact": ("history:redact", "take a text out of memory and all of history, for good", _redact),
     "export": ("profiles:export", "print a profile with its history as JSON", _export),
-    "import": ("profiles:import_", "put exported entries into a profile", _import),
+    "import": ("importing:import_", "put exported entries or Markdown into a profile", _import),
     "profile": ("profiles:list_", "list profiles, or create one", _profile),
     "config": ("settings:show", "show the settings in force, or where they are read from", _config),
     "status": ("status:status", "show the stores, their usage, their files, and the daemon", None),

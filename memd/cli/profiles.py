@@ -1,4 +1,4 @@
-"""Verbs of profiles: export, import, profile list, profile create.
+"""Verbs of profiles: export, profile list, profile create.
 
 What comes in: the shell and the options. What goes out: an exit status. What must not be here: paths on the wire; data is
 sent, so that the daemon never opens a file for a client.
@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from memd.cli.exits import OK, REFUSED, USAGE
+from memd.cli.exits import OK, REFUSED
 from memd.cli.memory import usage_bar
 from memd.cli.reach import operator, overseer, reader
-from memd.cli.text import plural
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -37,45 +36,6 @@ def export(shell: Shell, options: Namespace) -> int:
         json.dump(data, file, ensure_ascii=False, indent=2)
         file.write("\n")
     return OK
-
-
-def import_(shell: Shell, options: Namespace) -> int:
-    """``memd import``. The profile is the one of ``--profile``, else the one that was exported."""
-    data = _exported(shell, options.file)
-    if data is None:
-        return USAGE
-    name = options.profile or data.get("profile") or "default"
-    with operator(shell, options, profile=str(name)) as client:
-        result = client.profile_import(str(name), data)
-    if shell.json:
-        shell.out_json(result)
-        return OK
-    shell.out(f"{shell.paint('ok', 'green')}  {plural(len(result.get('changes', ())), 'change')} in profile {name}")
-    for notice in result.get("notices", ()):
-        shell.err(f"{shell.paint('note:', 'yellow', shell.stderr)} {notice.get('message')}")
-    return OK
-
-
-def _exported(shell: Shell, file: str) -> dict[str, Any] | None:
-    """The data in a file of ``memd export``, or None after saying what is wrong with it."""
-    problem = ""
-    data: Any = None
-    try:
-        if file == "-":
-            data = json.load(shell.stdin)
-        else:
-            with open(file, encoding="utf-8-sig") as opened:
-                data = json.load(opened)
-    except OSError as error:
-        problem = error.strerror or str(error)
-    except ValueError as error:
-        problem = f"not JSON in UTF-8: {error}"
-    if not problem and not (isinstance(data, dict) and isinstance(data.get("entries"), dict)):
-        problem = "not what `memd export` writes: there are no entries"
-    if problem:
-        shell.err(f"memd: {file}: {problem}")
-        return None
-    return dict(data)
 
 
 def list_(shell: Shell, options: Namespace) -> int:

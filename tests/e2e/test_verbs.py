@@ -13,6 +13,7 @@ from memd_client.errors import Conflict, NotFound, OverLimit, PermissionDenied
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 pytestmark = pytest.mark.slow
 
@@ -177,3 +178,40 @@ def test_a_killed_daemon_loses_nothing_that_was_acknowledged(daemon: DaemonProce
         if number % 2:
             daemon.restart(kill=True)
     assert [f"entry {number}" for number in range(10)] == texts(daemon)
+
+
+def test_foreign_markdown_becomes_entries(daemon: DaemonProcess) -> None:
+    """Shown first, then imported, then undone to the byte."""
+    notes = "# House notes\n\n- boiler is in the cellar\n- bins go out Tuesday\n"
+    daemon.memory.write_text(notes)
+    assert "memd import --foreign" in daemon.memd("status").stdout + json.dumps(answer(daemon, "status"))
+    planned = answer(daemon, "import", "--foreign", "--preview")
+    assert (notes, ["nothing_foreign"]) == (daemon.memory.read_text(), [item["name"] for item in planned["notices"]])
+    done = answer(daemon, "import", "--foreign", "memory", "--yes")
+    assert (["boiler is in the cellar", "bins go out Tuesday"], 1) == (texts(daemon), len(done["revisions"]))
+    assert 0 == daemon.memd("undo").returncode
+    assert notes == daemon.memory.read_text()
+
+
+def test_a_profile_moves_with_its_ids(tmp_path: Path) -> None:
+    """Export, create, import: ids, texts, order, times and origins are equal; again is nothing; damage changes nothing."""
+    with DaemonProcess() as daemon:  # its own, since a second profile changes what every other call needs
+        daemon.start()
+        for text in ("one", "two", "three"):
+            answer(daemon, "add", text)
+        answer(daemon, "remove", "two")
+        answer(daemon, "add", "who", "-u", "--origin", "user")
+        before = answer(daemon, "export")["entries"]
+        assert 0 == daemon.memd("export", "-o", str(tmp_path / "out.json")).returncode
+        assert 0 == daemon.memd("profile", "create", "moved").returncode
+        into = ("import", str(tmp_path / "out.json"), "--profile", "moved")
+        assert "history_not_imported" in [item["name"] for item in answer(daemon, *into)["notices"]]
+        assert before == answer(daemon, "export", "--profile", "moved")["entries"]
+        assert [] == answer(daemon, *into)["changes"]
+        damaged = json.loads((tmp_path / "out.json").read_text())
+        damaged["entries"]["memory"].insert(0, {"text": "new"})
+        damaged["entries"]["user"][0]["text"] = "whom"
+        (tmp_path / "out.json").write_text(json.dumps(damaged))
+        refused = daemon.memd(*into)
+        assert (False, True) == (refused.returncode == 0, "data.entries.user[0]" in refused.stderr)
+        assert before == answer(daemon, "export", "--profile", "moved")["entries"]

@@ -190,6 +190,13 @@ class TestExport:
             assert ((), ["history_not_imported", "duplicates"]) == (again.revisions, names(again))
             assert ["twin", "twin", "second", "third"] == life.texts()
 
+    async def test_identical_entries_are_counted(self, host: Host, autojump_clock: MockClock) -> None:
+        """As many are added as are missing."""
+        host.write("twin\n§\nother\n")
+        async with host.life() as life:
+            await life.profile.import_entries({"entries": {"memory": ["twin"] * 3}}, CALLER)
+            assert ["twin", "other", "twin", "twin"] == life.texts()
+
     async def test_an_id_is_given_out_once(self, host: Host, autojump_clock: MockClock) -> None:
         """An id that another entry has or had is not taken; one that was taken over is never made again."""
         async with host.life() as life:
