@@ -73,7 +73,7 @@ class Scanner:
         enters a prompt; all rules are for both.
         """
         del where
-        return _Run(self._machine, self.effective).findings(text)
+        return Run(self._machine, self.effective).findings(text)
 
     def effective(self, rule: Rule) -> Severity | None:
         """The severity that a finding of the rule has here, None if it is off."""
@@ -87,7 +87,7 @@ def unknown_rules(ids: Iterable[str]) -> list[str]:
     return sorted(set(ids) - packaged().rules.keys())
 
 
-class _Run:
+class Run:
     """One scan of one text."""
 
     def __init__(self, rules: Machine, effective: Callable[[Rule], Severity | None]) -> None:
@@ -97,6 +97,7 @@ class _Run:
         self._secrets: set[int] = set()
 
     def findings(self, text: str) -> tuple[Finding, ...]:
+        """All findings in the text, sorted by place; a run is for one text."""
         if not text.isascii():
             text = without_surrogates(text)
             self._unseen(View(text))

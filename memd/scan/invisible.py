@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from memd.scan.joiners import allowed_joiner, is_pictograph
+from memd.scan.joiners import PICTOGRAPHS, allowed_joiner, is_pictograph
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
 Span = tuple[str, int, int]
+MOST = 32  # of each rule's findings: the text is refused or staged by then, and a person has seen enough
 JUDGED = 16  # characters of one run that are looked at: a longer run has broken a rule by then
 
 
@@ -34,7 +36,10 @@ class Run(NamedTuple):
         return self.end - self.start
 
 
+EMOJI = f"{PICTOGRAPHS.pattern}[\U0001f3fb-\U0001f3ff]?+\ufe0f?+"
+# A whole emoji sequence is passed over in one step; whatever is not of its form is judged mark by mark.
 MARKS = re.compile(
+    rf"({EMOJI}(?:\u200d{EMOJI})++)|"
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e"
     "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\ufe00-\ufe0f"
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]+"
@@ -50,17 +55,27 @@ IDEOGRAPHS = re.compile("[\u3400-\u9fff\uf900-\ufaff\U00020000-\U000323af\u1000-
 
 
 def invisible(text: str) -> Iterator[Span]:
-    """Each run of invisible characters that has no business where it stands."""
+    """Each run of invisible characters that has no business where it stands, the first ``MOST`` of each rule."""
     right_to_left = RIGHT_TO_LEFT.search(text) is not None
     flags = {it.start() + 1: it.end() for it in FLAG.finditer(text)}
+    counts: Counter[str] = Counter()
     for found in MARKS.finditer(text):
         start, end = found.span()
-        if flags.get(start, 0) >= end:
+        if found[1] or flags.get(start, 0) >= end:
             continue
         run = Run(text, start, end, right_to_left)
-        rules = {rule for at in range(start, min(end, start + JUDGED)) if (rule := _judge(run, at))}
-        for rule in sorted(rules):
-            yield rule, start, end
+        for rule in _broken(run):
+            counts[rule] += 1
+            if counts[rule] <= MOST:
+                yield rule, start, end
+
+
+def _broken(run: Run) -> Collection[str]:
+    """The rules that the run breaks, in order."""
+    if run.end - run.start == 1:
+        rule = _judge(run, run.start)
+        return (rule,) if rule else ()
+    return sorted({rule for at in range(run.start, min(run.end, run.start + JUDGED)) if (rule := _judge(run, at))})
 
 
 def _judge(run: Run, at: int) -> str | None:

@@ -15,7 +15,8 @@ END = re.compile(
     r"|[。！？]|\n[ \t\r]*\n|\n"
 )
 LIST_MARK = re.compile(r"[ \t]*(?:[-*+•#>|§]|\d{1,3}[.)])[ \t]")
-FEW_WORDS, FEW_CHARS = 3, 40
+FEW_WORDS, FEW_CHARS = 4, 40
+WRAPPED = 50  # characters of a line from which on it may have been wrapped
 
 
 def sentences(text: str) -> list[tuple[int, int]]:
@@ -34,15 +35,15 @@ def sentences(text: str) -> list[tuple[int, int]]:
 
 
 def _goes_on(text: str, found: re.Match[str]) -> bool:
-    """Whether the line break is amid a sentence: a small letter follows, or the lines on both sides have few words."""
-    ahead = text[found.end() : found.end() + FEW_CHARS].lstrip()
-    if found[0] == "\n" and ahead[:1].islower():
+    """Whether the line break is amid a sentence: a long line goes on in small letters, or both lines have few words."""
+    before = text[max(0, found.start() - WRAPPED) : found.start()].rsplit("\n", 1)[-1]
+    ahead = text[found.end() : found.end() + WRAPPED].lstrip()
+    if found[0] == "\n" and len(before) == WRAPPED and ahead[:1].islower():
         return True
     if LIST_MARK.match(text, found.end()):
         return False
-    before = text[max(0, found.start() - FEW_CHARS) : found.start()].strip().rsplit("\n", 1)[-1]
     after = ahead.split("\n", 1)[0]
-    return all(len(it.split()) <= FEW_WORDS and len(it) < FEW_CHARS - 2 for it in (before, after))
+    return all(len(it.split()) <= FEW_WORDS and len(it) < FEW_CHARS for it in (before, after))
 
 
 def belong_together(text: str, first: tuple[int, int]) -> bool:
