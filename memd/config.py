@@ -125,7 +125,7 @@ def effective(settings: Settings) -> list[Effective]:
 
 
 def weakened(settings: Settings) -> list[str]:
-    """Keys that let more through than the defaults do: ``approval`` values, and any rule switched off.
+    """Keys that let more through than the defaults do: ``approval`` values, and any rule switched off or only warning.
 
     Whoever starts or reloads with these tells the user (``config.changed``).
     """
@@ -136,8 +136,10 @@ def weakened(settings: Settings) -> list[str]:
         for key, value in _leaves(sections.approval):
             if key in _POLICIES and value != general[key] and _STRICTNESS[value] < _STRICTNESS[strict[key]]:
                 found.append(f"{prefix}approval.{key}")
-        if sections.scan.off and not (prefix and sections.scan.off == settings.scan.off):
-            found.append(f"{prefix}scan.off")
+        for key in ("off", "warn"):
+            ids = getattr(sections.scan, key)
+            if ids and not (prefix and ids == getattr(settings.scan, key)):
+                found.append(f"{prefix}scan.{key}")
     return found
 
 
@@ -159,6 +161,7 @@ def _build(source: SettingsFile, path: str | None, env: Mapping[str, str]) -> Se
     general = {name: getattr(sections, name) for name in Sections.__struct_fields__}
     general["daemon"] = msgspec.structs.replace(sections.daemon, symlink_roots=roots)
     settings = Settings(**general, profiles=profiles, path=path, sources=source.places())
+    _check_rules(source, settings)
     _check_private_files(source, settings, home)
     return settings
 
@@ -186,6 +189,18 @@ def _merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
         old = result.get(key)
         result[key] = _merged(old, value) if isinstance(value, dict) and isinstance(old, dict) else value
     return result
+
+
+def _check_rules(source: SettingsFile, settings: Settings) -> None:
+    """Refuse the ids of rules that there are none of: whoever wrote one believes that something is switched off."""
+    for prefix, sections in _everywhere(settings):
+        for key, ids in _leaves(sections.scan, "scan."):
+            if ids and prefix + key in settings.sources:
+                from memd.scan import unknown_rules  # noqa: PLC0415 - the rules take their time, and hardly anybody names one
+
+                unknown = unknown_rules(ids)
+                if unknown:
+                    raise source.error(key=prefix + key, what=f"there is no rule {', '.join(map(repr, unknown))}")
 
 
 def _check_private_files(source: SettingsFile, settings: Settings, home: str) -> None:

@@ -40,6 +40,7 @@ from memd.store.place import make_directory
 from memd.store.recovery import LastRun
 from memd.store.reserve import Reserve
 from memd.store.threads import ThreadRunner
+from memd.transport.ancestry import lineage_of
 from memd.transport.listener import adopt, claim
 from memd.transport.notify import Notifier, watchdog_s
 from memd.transport.server import Server, ServerOptions
@@ -211,6 +212,7 @@ class Daemon:
             clock=self.clock.now_us,
             describe=describe,
             problems=profiles.problems,
+            lineage=lineage_of,
         )
         dispatcher = Dispatcher(table, services, on_bug=self._log_bug)
         server = Server(dispatcher.open_conversation, self.server_options(), self.log)

@@ -240,12 +240,14 @@ class NoSuchRevision(RequestError):
 
 
 class NoSuchProposal(RequestError):
-    """Unknown proposal."""
+    """Unknown proposal, or one that is ``settled`` already: approved, rejected or expired."""
 
     code, wire_name = 40, "no_such_proposal"
 
-    def __init__(self, proposal: str) -> None:
-        super().__init__(f"no proposal {proposal!r}")
+    def __init__(self, proposal: str, *, settled: str | None = None) -> None:
+        unknown = f"no proposal or withheld entry {proposal!r}; approval.list shows what waits"
+        known = f"the proposal {proposal!r} is {settled} already"
+        super().__init__(known if settled else unknown, state=settled)
 
 
 class StoreError(WireError):

@@ -29,12 +29,10 @@ if TYPE_CHECKING:
     from memd.daemon import Daemon
     from memd.dispatch.context import Services
     from memd.dispatch.dispatcher import Dispatcher
-    from memd.profile.profile import Profile
     from memd.profile.profiles import Profiles
     from memd.profile.values import Caller
     from memd.store.committer import Committer
     from memd.store.journal import Opened
-    from memd.store.records import EventRecord
     from memd.transport.notify import Notifier
     from memd.transport.server import Server
 
@@ -227,7 +225,7 @@ class Operation:
 
         With a journal that takes nothing it is on its way to nobody, and the end does not wait for it.
         """
-        told = [_published(profile, "daemon.closing") for profile in self._profiles.by_name.values()]
+        told = [profile.events.published("daemon.closing") for profile in self._profiles.by_name.values()]
         for profile in self._profiles.by_name.values():
             profile.emit("daemon.closing", data={"pid": self.pid})
         self._committer.flush()
@@ -256,6 +254,7 @@ class Operation:
             await self._check_possession()
             for name in await self._profiles.open_refused():
                 self._attach(name)
+            await self._profiles.tend()
             self._check_clock()
             now = trio.current_time()
             if self._server is not None and self._server.statistics().open:
@@ -338,11 +337,11 @@ class Operation:
                 text = f"profile {name}: a changed dir takes effect after a restart"
                 self._notices[f"dir:{name}"] = Notice("restart_needed", text)
             else:
-                known.reconfigure(settings)
+                await self._profiles.reconfigure(known, settings)
         for name in self._created.keys() - wanted.keys():
             created = self._profiles.by_name.get(name)
             if created is not None:
-                created.reconfigure(self._general(name))
+                await self._profiles.reconfigure(created, self._general(name))
 
     async def _open_created(self, name: str, where: str) -> None:
         self._created[name] = where
@@ -382,18 +381,6 @@ async def extend_start(notifier: Notifier, ready: trio.Event) -> None:
             await ready.wait()
         if not ready.is_set():
             notifier.extend_timeout(int(4 * EXTEND_S * 1_000_000))
-
-
-def _published(profile: Profile, topic: str) -> trio.Event:
-    """Set once an event of this topic is published, for good."""
-    published = trio.Event()
-
-    def note(record: EventRecord) -> None:
-        if record.topic == topic:
-            published.set()
-
-    profile.events.subscribe(note)
-    return published
 
 
 def _numbers(version: str) -> tuple[int, ...]:

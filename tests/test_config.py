@@ -279,10 +279,19 @@ user = "refuse"
 [profiles.a]
 [profiles.b]
 approval.review_change = "apply"
-scan.off = ["x"]
+scan.off = ["secret.jwt"]
+scan.warn = ["override.loose"]
 """)
-    assert weakened(settings) == ["approval.tool", "profiles.b.approval.review_change", "profiles.b.scan.off"]
+    weak = ["approval.tool", "profiles.b.approval.review_change", "profiles.b.scan.off", "profiles.b.scan.warn"]
+    assert weakened(settings) == weak
     assert weakened(load(None, ENV)) == []
+
+
+@pytest.mark.parametrize("key", ["scan.off", "profiles.a.scan.warn"])
+def test_a_rule_that_there_is_not_is_an_error_with_line_and_key(read: Load, key: str) -> None:
+    """Whoever wrote it believes that something is switched off."""
+    with pytest.raises(SettingsError, match=rf"config.toml:2: {key}: there is no rule 'secret.jot'"):
+        read(f"\n{key} = ['secret.jwt', 'secret.jot']\n")
 
 
 @pytest.mark.parametrize("name", ["default", "a", "work.2024", "A_b-c", "x" * 64])

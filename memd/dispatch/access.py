@@ -19,12 +19,6 @@ Role = Literal["agent", "operator"]
 
 RANK: dict[Level, int] = {"none": 0, "read": 1, "add": 2, "full": 3, "operator": 4}
 
-RESERVED: dict[str, Level] = {
-    "approval.approve": "operator",
-    "approval.reject": "operator",
-}
-"""Mutations of the protocol that this daemon does not have yet. An agent may never call them, so it is told that."""
-
 
 def lower(given: Access, claimed: Access | None) -> Access:
     """What a connection gets: what its context gives, or less if it asked for less."""

@@ -47,7 +47,7 @@ class AnswerCache:
     ) -> msgspec.Raw:
         """The whole result of ``session.snapshot``."""
         head = profile.head()
-        known: tuple[FrozenSnapshot, tuple[int, int], msgspec.Raw] | None = session.answer
+        known: tuple[FrozenSnapshot, tuple[int, ...], msgspec.Raw] | None = session.answer
         if known is not None and known[0] is frozen and known[1] == head:
             return known[2]
         changes = registry.changes(session, profile)

@@ -9,12 +9,14 @@ stays. Access is worked out on each call, because the settings may be reloaded u
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from memd.dispatch import access as access_rules
 from memd.dispatch.caches import AnswerCache
 from memd.dispatch.origin import settle_origin
+from memd.dispatch.ports import NOBODY
 from memd.errors import InvalidParams, NoSuchProfile
 from memd.profile.values import Caller, Notice
 from memd.sessions import FailureBudget, Session, SessionRegistry, Turn
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from memd.config import ProfileSettings, Settings
     from memd.dispatch.access import Access, Level, Role
     from memd.dispatch.hub import EventHub, Subscription
-    from memd.dispatch.ports import Control, Peer, Profile
+    from memd.dispatch.ports import Control, Lineage, Peer, Profile
     from memd.errors import WireError
     from memd.protocol.results import Discovery
 
@@ -44,6 +46,8 @@ class Services:
         clock: Microseconds since the epoch.
         describe: What ``rpc.discover`` answers.
         problems: Why configured profiles are not among ``profiles``, by name.
+        lineage: Where a process comes from.
+        agents: How many agent connections each process has.
     """
 
     profiles: Mapping[str, Profile]
@@ -54,6 +58,8 @@ class Services:
     clock: Callable[[], int]
     describe: Callable[[], Discovery]
     problems: Mapping[str, WireError] = field(default_factory=dict)
+    lineage: Callable[[int], Lineage] = field(default=lambda _: NOBODY)
+    agents: Counter[int] = field(default_factory=Counter)
     answers: AnswerCache = field(default_factory=AnswerCache)
 
 
@@ -72,6 +78,8 @@ class Context:
     def __init__(self, services: Services, peer: Peer, *, cancel: Callable[[int], bool]) -> None:
         self.services = services
         self.peer = peer
+        if peer.role == "agent":
+            services.agents[peer.pid] += 1
         self.cancel = cancel
         self.settled = False
         self.client = ""
@@ -193,7 +201,12 @@ class Context:
             self.services.sessions.watch(session)
 
     def close(self) -> None:
-        """The connection is gone."""
+        """The connection is gone. Call it once."""
+        if self.peer.role == "agent":
+            agents = self.services.agents
+            agents[self.peer.pid] -= 1
+            if not agents[self.peer.pid]:
+                del agents[self.peer.pid]
         self.unsubscribe()
         for session in self._watched.values():
             self.services.sessions.unwatch(session)
@@ -230,6 +243,7 @@ class Context:
             session=session.id if session is not None else None,
             turn=turn.id if turn is not None else None,
             reason=getattr(params, "reason", None),
+            person=self.role == "operator" and not through_tool,
         )
         notices = (_lowered(claim, origin),) if lowered else ()
         return Writing(caller, self.budget(turn), notices)

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
-from memd.dispatch.access import RESERVED
 from memd.dispatch.call import Call, Pending
 from memd.dispatch.conversation import Conversation
 from memd.dispatch.flight import BUCKET_S, Flight
@@ -142,7 +141,7 @@ class Dispatcher:
         """Handle a request; its reply is sent before this returns, or later."""
         self._requests += 1
         method = self._table.get(request.method)
-        mutation = request.method in RESERVED if method is None else method.mutation
+        mutation = method is not None and method.mutation
         call = Call(conversation, request.msgid, request.method, mutation=mutation, size=request.size)
         if request.method == "hello":
             conversation.ask_errors_form(peek_errors_form(request.params))
@@ -188,8 +187,6 @@ class Dispatcher:
         if not context.settled and call.method != "hello":
             context.settle_defaults()
         if method is None:
-            if call.method in RESERVED:
-                context.require(call.method, RESERVED[call.method])
             raise MethodNotFound(call.method)
         if self._draining and not call.method.startswith("rpc."):
             raise ShuttingDown(_STOPPING)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from memd.sessions import SessionRegistry
     from memd.store.records import EventRecord
 
-CHANGING = frozenset({"memory.changed", "outside.adopted"})
+CHANGING = frozenset({"memory.changed", "outside.adopted", "memory.withheld", "approval.settled"})
 """Topics after which a session's snapshot may be stale."""
 
 

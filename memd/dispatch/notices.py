@@ -23,6 +23,9 @@ _ADVICE = {
     "disabled": "it is switched off in the settings",
 }
 
+SHOWN = 5
+"""Withheld entries that a notice names in words; its data has them all."""
+
 _SAYS_WHY = {"stale", "read_only", "unreadable"}
 """Conditions whose advice needs the detail beside it; that of the others says the same."""
 
@@ -40,6 +43,8 @@ def store_notices(profile: Profile) -> list[Notice]:
             count = "1 entry" if len(undecodable) == 1 else f"{len(undecodable)} entries"
             message = f"{count} of {state.path} with bytes that are not UTF-8: shown, kept, and never injected"
             found.append(Notice("undecodable", message, {"target": target, "ids": undecodable}))
+        if state.withheld:
+            found.append(_withheld(state))
     return found
 
 
@@ -55,6 +60,29 @@ def snapshot_notices(frozen: FrozenSnapshot, *, redacted: bool = False) -> list[
         for target, count in frozen.left_out.items()
         if count
     ]
+
+
+def _withheld(state: StoreState) -> Notice:
+    """Which entries no prompt gets, why, and what can be done about it."""
+    rows = []
+    for entry, rule in state.withheld.items():
+        found = next((one for one in state.findings.get(entry, ()) if one.rule == rule), None)
+        reason = found.reason if found is not None else "another program wrote it, and approval.outside is withhold"
+        rows.append({"id": entry, "rule": rule, "reason": reason, "approvable": _approvable(state, entry)})
+    count = "1 entry" if len(rows) == 1 else f"{len(rows)} entries"
+    said = "; ".join(f"{row['id']}: {row['reason']} (rule {row['rule']})" for row in rows[:SHOWN])
+    more = f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
+    hints = []
+    if any(row["approvable"] for row in rows):
+        hints.append("`memd approve ID` lets one in that you trust")
+    if not all(row["approvable"] for row in rows):
+        hints.append("what the scan refuses has to be reworded or removed (`memd read` shows it)")
+    message = f"{count} of {state.path} kept out of prompts: {said}{more}. {'; '.join(hints).capitalize()}"
+    return Notice("withheld", message, {"target": state.target, "entries": rows})
+
+
+def _approvable(state: StoreState, entry: str) -> bool:
+    return all(one.severity != "refuse" for one in state.findings.get(entry, ()))
 
 
 def _condition(state: StoreState) -> Notice:

@@ -16,8 +16,12 @@ if TYPE_CHECKING:
 
     from memd.config import ProfileSettings
     from memd.deferred import Ticket
+    from memd.profile.approvals import Listed
+    from memd.profile.approving import Decider
     from memd.profile.entries import Entry
     from memd.profile.history import Chosen, Explanation, RevisionRow, Selector
+    from memd.profile.proposals import Proposal
+    from memd.profile.scans import Finding, Verdict
     from memd.profile.values import Caller, Mutation, Notice, StoreState, Target, TargetChange, Undone
     from memd.protocol.types import ErrorsForm
     from memd.store.records import EventRecord
@@ -35,8 +39,33 @@ class Peer(Protocol):
         """The process when it connected; a hint."""
 
     @property
+    def command(self) -> str:
+        """Its command's name, ``""`` if that is not known; a hint."""
+
+    @property
     def role(self) -> Literal["agent", "operator"]:
         """By the socket that was connected to."""
+
+
+class Lineage(Protocol):
+    """Where a process comes from."""
+
+    @property
+    def ancestors(self) -> tuple[int, ...]:
+        """Its parent first."""
+
+    @property
+    def terminal(self) -> str:
+        """The terminal that it is on, ``""`` without one."""
+
+
+class _Nobody:
+    ancestors: tuple[int, ...] = ()
+    terminal = ""
+
+
+NOBODY: Lineage = _Nobody()
+"""Of whom nothing is known."""
 
 
 class Channel(Protocol):
@@ -73,6 +102,33 @@ class Events(Protocol):
         """Events after ``seq``, oldest first, and whether some are gone or did not fit. No topics means all."""
 
 
+class Approvals(Protocol):
+    """What waits for a person in a profile."""
+
+    def pending(self) -> tuple[int, int]:
+        """How many proposals wait, and for how many seconds the oldest."""
+
+    async def listed(self) -> Sequence[Listed]:
+        """What waits, oldest first, tried out."""
+
+    def describe(self, proposal: Proposal) -> Listed:
+        """A proposal, tried out."""
+
+    def approve(
+        self,
+        approved: str,
+        by: Decider,
+        *,
+        content: str | None = None,
+        request_id: str | None = None,
+        fingerprint: bytes = b"",
+    ) -> Ticket:
+        """Apply a proposal or let an entry into prompts; the result is ``Committed``."""
+
+    async def reject(self, rejected: str, by: Decider, *, request_id: str | None = None) -> Proposal:
+        """Settle a proposal without applying it."""
+
+
 class Profile(Protocol):
     """One profile: its published state, its writer, its history."""
 
@@ -92,11 +148,21 @@ class Profile(Protocol):
     def events(self) -> Events:
         """What happens in it."""
 
+    @property
+    def approvals(self) -> Approvals:
+        """What waits for a person."""
+
     def state(self, target: Target) -> StoreState:
         """The published state of a store; a new object after every change."""
 
-    def head(self) -> tuple[int, int]:
-        """The revisions of both stores."""
+    def head(self) -> tuple[int, ...]:
+        """The revisions of both stores, and whatever else changes what they are to a reader."""
+
+    def mask(self, text: str) -> str:
+        """The text with its secrets masked."""
+
+    async def check(self, text: str) -> tuple[tuple[Finding, ...], Verdict]:
+        """What the rules say about a text that is not in memory."""
 
     def attach(self) -> None:
         """A connection works with it from now on."""

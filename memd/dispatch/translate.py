@@ -8,22 +8,41 @@ Texts leave as people see them: bytes that are not UTF-8 as U+FFFD.
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from msgspec.structs import replace
+
 from memd.profile.content import display
-from memd.protocol import results, types
+from memd.profile.snapshot import withheld_marker
+from memd.protocol import approval, results, types
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from memd.dispatch.ports import Profile
+    from memd.profile.approvals import Listed
     from memd.profile.entries import Entry
     from memd.profile.history import Explanation, RevisionRow
-    from memd.profile.values import Change, Committed, Notice, StoreState, Target, TargetChange, Undone, Usage
+    from memd.profile.scans import Finding
+    from memd.profile.values import (
+        Change,
+        Committed,
+        Notice,
+        Operation,
+        StoreState,
+        Target,
+        TargetChange,
+        Undone,
+        Usage,
+    )
     from memd.sessions import FrozenSnapshot
     from memd.store.records import ChangeRecord, EventRecord
 
+    Mask = Callable[[str], str]
+
 T = TypeVar("T")
+NONE: Mapping[str, Sequence[Finding]] = MappingProxyType({})
 
 
 def shown(text: str | None) -> str | None:
@@ -31,8 +50,8 @@ def shown(text: str | None) -> str | None:
     return text if text is None or text.isascii() else display(text)
 
 
-def _decoded(data: bytes | None) -> str | None:
-    return None if data is None else shown(data.decode("utf-8", "surrogateescape"))
+def _decoded(data: bytes | None, mask: Mask) -> str | None:
+    return None if data is None else shown(mask(data.decode("utf-8", "surrogateescape")))
 
 
 def usage(value: Usage) -> types.Usage:
@@ -51,8 +70,25 @@ def usage_line(value: Usage) -> str:
     return f"{value.percent}% — {value.chars:,}/{value.limit:,} chars"
 
 
-def entry(value: Entry) -> types.Entry:
-    """One entry."""
+def finding(value: Finding) -> types.Finding:
+    """One thing that the scan found."""
+    return types.Finding(
+        rule=value.rule,
+        class_=value.class_,
+        severity=value.severity,
+        start=value.start,
+        end=value.end,
+        reason=value.reason,
+    )
+
+
+def as_it_is(text: str) -> str:
+    """The text, with nothing masked."""
+    return text
+
+
+def entry(value: Entry, findings: Sequence[Finding] = ()) -> types.Entry:
+    """One entry, and what the scan finds in it."""
     return types.Entry(
         id=value.id,
         text=value.shown,
@@ -63,14 +99,22 @@ def entry(value: Entry) -> types.Entry:
         created_us=value.created_us,
         updated_at=types.rfc3339(value.updated_us),
         updated_us=value.updated_us,
-        findings=[],
+        findings=[finding(one) for one in findings],
         undecodable=value.undecodable,
     )
 
 
-def entry_ref(value: Entry) -> types.EntryRef:
-    """One entry as errors and tool answers show it."""
-    return types.EntryRef(id=value.id, chars=value.chars, text=value.shown)
+def past_entry(value: Entry, mask: Mask) -> types.Entry:
+    """One entry of the past, with its secrets masked; the hash is that of what is shown."""
+    text = mask(value.text)
+    return entry(value if text == value.text else replace(value, raw=text, text=text))
+
+
+def entry_ref(value: Entry, state: StoreState) -> types.EntryRef:
+    """One entry as a model gets it: what is kept out of prompts is named and not shown."""
+    rule = state.withheld.get(value.id)
+    text = value.shown if rule is None else withheld_marker(value.id, rule)
+    return types.EntryRef(id=value.id, chars=value.chars, text=text)
 
 
 def notice(value: Notice) -> types.Notice:
@@ -78,32 +122,35 @@ def notice(value: Notice) -> types.Notice:
     return types.Notice(name=value.name, message=value.message, data=dict(value.data))
 
 
-def change(value: Change, target: Target) -> types.Change:
+def change(value: Change, target: Target, mask: Mask = as_it_is) -> types.Change:
     """One change."""
-    return types.Change(
-        action=value.action, target=target, id=value.id, before=shown(value.before), after=shown(value.after)
-    )
+    before, after = (shown(text and mask(text)) for text in (value.before, value.after))
+    return types.Change(action=value.action, target=target, id=value.id, before=before, after=after)
 
 
-def target_changes(values: Iterable[TargetChange]) -> list[types.Change]:
-    """Changes of both stores."""
-    return [change(value.change, value.target) for value in values]
+def target_changes(values: Iterable[TargetChange], mask: Mask) -> list[types.Change]:
+    """Changes of both stores, with secrets masked."""
+    return [change(value.change, value.target, mask) for value in values]
 
 
-def mutation(value: Committed, notices: Sequence[Notice] = ()) -> types.Mutation:
-    """The answer to a change; ``notices`` are those of dispatch itself."""
-    return types.Mutation(**_mutation_fields(value, notices))
+def mutation(
+    value: Committed, notices: Sequence[Notice] = (), findings: Mapping[str, Sequence[Finding]] = NONE
+) -> types.Mutation:
+    """The answer to a change; ``notices`` are those of dispatch itself, ``findings`` those of the store, by entry id."""
+    return types.Mutation(**_mutation_fields(value, notices, findings))
 
 
 def apply_result(value: Committed, notices: Sequence[Notice] = ()) -> types.ApplyResult:
     """The answer to a batch."""
     rows = [types.OpResult(index=index, status=step.status, id=step.id) for index, step in enumerate(value.steps)]
-    fields = _mutation_fields(value, notices)
+    fields = _mutation_fields(value, notices, NONE)
     fields["entry"] = None
     return types.ApplyResult(**fields, applied=sum(row.status == "applied" for row in rows), results=rows)
 
 
-def _mutation_fields(value: Committed, notices: Sequence[Notice]) -> dict[str, Any]:
+def _mutation_fields(
+    value: Committed, notices: Sequence[Notice], findings: Mapping[str, Sequence[Finding]]
+) -> dict[str, Any]:
     return {
         "changed": value.changed,
         "target": value.target,
@@ -113,16 +160,17 @@ def _mutation_fields(value: Committed, notices: Sequence[Notice]) -> dict[str, A
         "message": value.message,
         "notices": [notice(item) for item in (*value.notices, *notices)],
         "replayed": value.replayed,
-        "entry": None if value.entry is None else entry(value.entry),
+        "entry": None if value.entry is None else entry(value.entry, findings.get(value.entry.id, ())),
+        "staged": value.staged,
     }
 
 
-def undo_result(value: Undone) -> results.UndoResult:
+def undo_result(value: Undone, mask: Mask) -> results.UndoResult:
     """The answer to undo, redo and restore."""
     return results.UndoResult(
         revisions=list(value.revisions),
-        changes=target_changes(value.changes),
-        conflicts=[results.UndoConflict(id=entry_id, reason=reason) for entry_id, reason in value.conflicts],
+        changes=target_changes(value.changes, mask),
+        conflicts=[results.UndoConflict(id=entry_id, reason=mask(reason)) for entry_id, reason in value.conflicts],
         usage=some_stores({target: usage(item) for target, item in value.usage.items()}),
         replayed=value.replayed,
         revision=value.revisions[-1] if value.revisions else None,
@@ -137,7 +185,7 @@ def some_stores(values: Mapping[Target, T]) -> types.SomeStores[T]:
 def store_content(value: StoreState) -> results.StoreContent:
     """A store as it is now."""
     return results.StoreContent(
-        entries=[entry(item) for item in value.document.entries],
+        entries=[entry(item, value.findings.get(item.id, ())) for item in value.document.entries],
         usage=usage(value.usage),
         revision=value.revision,
         state=value.condition,
@@ -184,12 +232,12 @@ def _per_store(values: Mapping[str, T]) -> types.PerStore[T]:
     return types.PerStore(memory=values["memory"], user=values["user"])
 
 
-def revision(row: RevisionRow) -> types.Revision:
-    """One accepted change with its provenance."""
-    return types.Revision(**revision_fields(row))
+def revision(row: RevisionRow, mask: Mask) -> types.Revision:
+    """One accepted change with its provenance, its secrets masked."""
+    return types.Revision(**revision_fields(row, mask))
 
 
-def revision_fields(row: RevisionRow) -> dict[str, Any]:
+def revision_fields(row: RevisionRow, mask: Mask) -> dict[str, Any]:
     """The fields of a revision, for the structs that have more of them."""
     record = row.record
     return {
@@ -201,7 +249,7 @@ def revision_fields(row: RevisionRow) -> dict[str, Any]:
         "client": record.client,
         "uid": record.uid,
         "pid": record.pid,
-        "changes": [_change_record(item, row.target) for item in record.changes],
+        "changes": [_change_record(item, row.target, mask) for item in record.changes],
         "session": record.session,
         "turn": record.turn,
         "job": record.job,
@@ -213,13 +261,51 @@ def revision_fields(row: RevisionRow) -> dict[str, Any]:
     }
 
 
-def _change_record(value: ChangeRecord, target: Target) -> types.Change:
+def _change_record(value: ChangeRecord, target: Target, mask: Mask) -> types.Change:
     return types.Change(
         action=value.action,  # type: ignore[arg-type]  # only actions are stored
         target=target,
         id=value.id,
-        before=_decoded(value.before),
-        after=_decoded(value.after),
+        before=_decoded(value.before, mask),
+        after=_decoded(value.after, mask),
+    )
+
+
+def proposal(listed: Listed, now_us: int, mask: Mask) -> approval.Proposal:
+    """A change that waits for a person, tried out."""
+    value, trial = listed.proposal, listed.trial
+    said = trial.problem or value.problem if value.is_open else str(value.settled.get("reason") or "")
+    return approval.Proposal(
+        id=value.id,
+        state=value.state if not value.is_open else "needs_review" if trial.problem else "pending",
+        target=value.target,
+        operations=[_operation(one, mask) for one in value.operations],
+        diff=display(mask(trial.diff)) if value.is_open else "",
+        findings=[finding(one) for one in value.findings],
+        origin=value.origin,
+        base=value.base,
+        at=types.rfc3339(value.us),
+        us=value.us,
+        age_s=value.age_s(now_us),
+        client=value.client,
+        job=value.job,
+        session=value.session,
+        reason=mask(said) or None,
+        proposed=value.reason,
+    )
+
+
+def _operation(value: Operation, mask: Mask) -> types.Op:
+    content, old_text, new_text = (
+        shown(text and mask(text)) for text in (value.content, value.old_text, value.new_text)
+    )
+    return types.Op(
+        action=value.action,
+        content=content,
+        old_text=old_text,
+        new_text=new_text,
+        id=value.id,
+        if_hash=value.if_hash,
     )
 
 

@@ -70,7 +70,7 @@ class Committing:
         for store in group.drafts:
             _let_go(store, store.foreign)  # looked at, and nothing in it that the head does not have
             store.foreign.clear()
-        if group.refusals.events:
+        if group.refusals.events or group.refusals.proposals:
             self._conditions.add(group.refusals)  # nobody waits for these
         self._finish(group, Part(), {})
 
@@ -105,9 +105,8 @@ class Committing:
         for record in part.requests:
             if (record.profile, record.request_id) in succeeded:
                 self._requests.remember(record)
-        for answer in group.answers:
-            self.answered += answer.error is None
-            answer.give()
+        self.answered += sum(answer.error is None for answer in group.answers)
+        group.give()
         self._conditions.release(part.events)
 
 

@@ -9,6 +9,7 @@ byte-order mark or without, at any place among other entries, and in programs th
 
 from __future__ import annotations
 
+import hashlib
 import re
 
 from memd.errors import InvalidContent
@@ -61,6 +62,11 @@ def has_surrogates(text: str) -> bool:
 def display(text: str) -> str:
     """The text as it may be put on the wire: bytes that are not UTF-8 as U+FFFD."""
     return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
+
+
+def text_hash(text: str) -> bytes:
+    """SHA-256 of a text without outer blanks: what is kept of a refused text, and by which an approved one is known."""
+    return hashlib.sha256(text.strip().encode("utf-8", "surrogateescape")).digest()
 
 
 def _check(text: str) -> None:

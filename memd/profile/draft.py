@@ -10,18 +10,24 @@ import base64
 import hashlib
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
+from memd.profile.content import text_hash
 from memd.profile.entries import render
 from memd.profile.memory_store import entry_records
+from memd.profile.proposals import to_record
 from memd.profile.values import Caller, Notice, Stamp, Usage, usage_of
 from memd.store.records import ChangeRecord, EventRecord, Part, PreimageRecord, RenderingRecord, RevisionRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from memd.profile.entries import Document
     from memd.profile.memory_store import MemoryStore
+    from memd.profile.proposals import Proposal, Proposals
     from memd.profile.values import Change, Target
     from memd.store.files import Image
+    from memd.store.records import ProposalRecord
 
 ID_LENGTH = 6
 """Characters of an entry id: 30 bits, which a store of a thousand entries fills without trouble."""
@@ -45,6 +51,9 @@ class Draft:
         self.data: bytes | None = None
         self.adopted = False
         self._take_revision = take_revision
+        self.staged: list[Proposal] = []
+        self.proposals_before: list[ProposalRecord] = []
+        self.when_settled: list[Callable[[], None]] = []
         self._new_ids: set[str] = set()
         self._was_near = store.state.usage.near_limit
 
@@ -60,6 +69,12 @@ class Draft:
     def usage(self) -> Usage:
         """How full the draft is."""
         return usage_of(self.document.chars, self.store.limits)
+
+    @property
+    def approved(self) -> Collection[bytes]:
+        """SHA-256 of the texts that a person lets into prompts."""
+        added = {digest for _, digest, _ in self.part.approved}
+        return self.store.approved | added if added else self.store.approved
 
     def stamp(self, origin: str) -> Stamp:
         """Time and origin for what is planned now."""
@@ -83,6 +98,36 @@ class Draft:
             return False
         self._new_ids.add(entry_id)
         return True
+
+    def give_back(self, entry_ids: Iterable[str]) -> None:
+        """These ids were given out for entries that were not made after all."""
+        self._new_ids.difference_update(entry_ids)
+
+    def approve(self, texts: Iterable[str]) -> None:
+        """A person lets these texts into prompts."""
+        self.part.approved.extend((self.store.id, text_hash(text), self.now_us) for text in texts)
+
+    def stage(self, proposal: Proposal, proposals: Proposals) -> None:
+        """Have a proposal wait for a person; it is in the table once it is durable."""
+        record = to_record(proposal)
+        self.staged.append(proposal)
+        self.part.proposals.append(record)
+        # If the group is taken back nobody was told of it: no such proposal may be there then.
+        self.proposals_before.append(replace(record, state="withdrawn", settled_us=self.now_us))
+        self.when_settled.append(lambda: proposals.put(proposal))
+        rules = sorted({one.rule for one in proposal.findings})
+        data = {"origin": proposal.origin, "client": proposal.client, "operations": len(proposal.operations)}
+        self.emit(
+            "approval.staged", session=proposal.session, job=proposal.job, id=proposal.id, data=data | {"rules": rules}
+        )
+
+    def settle_proposal(self, before: Proposal, after: Proposal, proposals: Proposals) -> None:
+        """Note that a proposal is approved; the table has it once it is durable."""
+        self.part.proposals.append(to_record(after))
+        self.proposals_before.append(to_record(before))
+        self.when_settled.append(lambda: proposals.put(after))
+        data = {"state": after.state, "revision": after.revision, **after.settled}
+        self.emit("approval.settled", session=after.session, job=after.job, id=after.id, data=data)
 
     def record(
         self, kind: str, document: Document, changes: Sequence[Change], caller: Caller, *, undoes: Sequence[int] = ()
@@ -116,7 +161,15 @@ class Draft:
         )
         return self.revision
 
-    def emit(self, topic: str, *, session: str | None = None, job: str | None = None, data: dict[str, Any]) -> None:
+    def emit(
+        self,
+        topic: str,
+        *,
+        session: str | None = None,
+        job: str | None = None,
+        id: str | None = None,  # noqa: A002 - the event's own field name
+        data: dict[str, Any],
+    ) -> None:
         """Add an event about this store, for every profile that has it."""
         for profile in self.store.profiles:
             self.part.events.append(
@@ -128,6 +181,7 @@ class Draft:
                     revision=self.revision,
                     session=session,
                     job=job,
+                    id=id,
                     data=data,
                 )
             )
@@ -173,8 +227,11 @@ class Draft:
         store.document = self.document
         store.revision = self.revision
         store.used_ids |= self._new_ids
+        store.approved.update(digest for _, digest, _ in self.part.approved)
         if self.part.renderings:
             store.data = self.part.renderings[-1].data
+        for tell in self.when_settled:
+            tell()
 
 
 def change_data(kind: str, caller: Caller, changes: Sequence[Change]) -> dict[str, Any]:

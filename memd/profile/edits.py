@@ -82,7 +82,7 @@ def apply_batch(
         try:
             after, step = _VERBS[operation.action](after, operation, frame)
         except WireError as error:
-            raise _aborted(error, index, len(operations), document) from None
+            raise aborted(error, index, len(operations), document) from None
         steps.append(step)
         sizes.append((after.chars, len(after.entries)))
     try:
@@ -90,7 +90,7 @@ def apply_batch(
     except OverLimit as error:
         measure = 0 if after.chars > max(limits.chars, document.chars) else 1
         index = max(at for at in range(len(operations)) if sizes[at + 1][measure] > sizes[at][measure])
-        raise _aborted(error, index, len(operations), document) from None
+        raise aborted(error, index, len(operations), document) from None
     notices = tuple(notice for step in steps for notice in step.notices)
     return Applied(after, tuple(steps), f"{_batch_message(steps)} {usage_line(usage)}", notices)
 
@@ -263,7 +263,7 @@ def _over_limit(msg: str, excess: int, before: Document, limits: Limits) -> Over
     return OverLimit(f"{msg}; {advice}", excess=excess, usage=usage, entries=entries, advice=advice)
 
 
-def _aborted(error: WireError, index: int, count: int, document: Document) -> WireError:
+def aborted(error: WireError, index: int, count: int, document: Document) -> WireError:
     """The error of a batch from the error of one operation; what it shows is the store as it still is."""
     known = {entry.id for entry in document.entries}
     extra = {

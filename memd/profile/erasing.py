@@ -17,6 +17,7 @@ import trio
 from msgspec.structs import replace
 
 from memd.errors import Busy, IoFailure, NoSpace, NoSuchRevision
+from memd.profile.content import text_hash
 from memd.profile.redacting import Redact, mask_of_revision, mask_of_text
 from memd.profile.values import Notice
 from memd.profile.work import Work
@@ -92,7 +93,8 @@ class Erasing:
             StoreError: With ``outcome`` "none" or "unknown"; run it all again.
         """
         await self._committer.settle()  # what nobody waits for may hold the text, too
-        work = partial(redaction.redact, self._committer.journal, self.mask, stubs=self.stubs)
+        live = frozenset(text_hash(entry.text) for store in self._stores() for entry in store.document.entries)
+        work = partial(redaction.redact, self._committer.journal, self.mask, stubs=self.stubs, live=live)
         try:
             found: Redacted = await self._committer.query(work)
         except NoSpace:
@@ -101,6 +103,10 @@ class Erasing:
                 raise
             found = await self._committer.query(work)
         self._profiles.requests.redact(self.mask, found.revisions)
+        for profile in self._profiles.by_name.values():
+            profile.guard.proposals.redact(self.mask.text)
+        for store in self._stores():
+            store.approved &= live
         await self._require_gone()
         return found
 

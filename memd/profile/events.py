@@ -13,6 +13,8 @@ from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING
 
+import trio
+
 from memd.store import queries
 
 if TYPE_CHECKING:
@@ -72,6 +74,17 @@ class EventStream:
                 self._subscribers.remove(callback)
 
         return unsubscribe
+
+    def published(self, topic: str) -> trio.Event:
+        """Set once an event of this topic is published, for good."""
+        published = trio.Event()
+
+        def note(record: EventRecord) -> None:
+            if record.topic == topic:
+                published.set()
+
+        self.subscribe(note)
+        return published
 
     async def since(self, seq: int, topics: Sequence[str] = (), *, limit: int = 1000) -> tuple[list[EventRecord], bool]:
         """Published events after ``seq`` (oldest first, at most ``limit``), and whether some of them are gone.

@@ -8,18 +8,17 @@ Everything is planned on drafts, so that a group can be planned anew when one of
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from memd.deferred import Ticket  # noqa: TC001 - dataclass field
-from memd.errors import CurationError, StoreError, WireError
+from memd.errors import StoreError, WireError
 from memd.profile import requests
 from memd.profile.adoption import Older, adopt
 from memd.profile.draft import Draft
 from memd.profile.values import Caller
-from memd.profile.work import Edit, Work, notice
-from memd.store.records import EventRecord, Part, RefusalRecord, RequestRecord
+from memd.profile.work import Work, notice
+from memd.store.records import Part, RequestRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -63,11 +62,12 @@ class Group:
     drafts: dict[MemoryStore, Draft]
     answers: list[Answer] = field(default_factory=list)
     refusals: Part = field(default_factory=Part)
+    afterwards: list[Callable[[], None]] = field(default_factory=list)
 
     @property
     def needs_commit(self) -> bool:
         """True if somebody waits for something durable."""
-        return any(draft.part.revisions for draft in self.drafts.values()) or any(
+        return any(draft.part.revisions or draft.part.proposals for draft in self.drafts.values()) or any(
             answer.result is not None and answer.work.request_id is not None for answer in self.answers
         )
 
@@ -75,6 +75,13 @@ class Group:
     def outdated(self) -> bool:
         """True if work was taken out since it was planned: what was planned on top of it no longer holds."""
         return any(answer.ticket.done for answer in self.answers)
+
+    def give(self) -> None:
+        """See to what refusals leave behind, then settle every ticket."""
+        for then in self.afterwards:
+            then()
+        for answer in self.answers:
+            answer.give()
 
     def part(self, now_us: int) -> Part:
         """Everything the group puts into the journal."""
@@ -87,9 +94,12 @@ class Group:
             part.preimages += found.preimages
             part.events += found.events
             part.undone += found.undone
+            part.proposals += found.proposals
+            part.approved += found.approved
         part.requests = self.request_records(now_us)
         part.events += self.refusals.events
         part.refusals += self.refusals.refusals
+        part.proposals += self.refusals.proposals
         return part
 
     def request_records(self, now_us: int) -> list[RequestRecord]:
@@ -168,38 +178,19 @@ def _plan_work(group: Group, work: Work, now_us: int) -> None:
 
 
 def _note_refusal(group: Group, work: Work, error: WireError, now_us: int) -> None:
-    """Record that a write was refused, without its text."""
-    if not isinstance(work.plan, Edit) or not isinstance(error, CurationError):
+    """Keep what a refusal leaves behind."""
+    left = work.plan.refused(error, now_us)
+    if left is None:
         return
-    mutation = work.plan.mutation
-    text = next((op.content for op in mutation.operations if op.content), "")
-    group.refusals.refusals.append(
-        RefusalRecord(
-            us=now_us,
-            profile=work.profile,
-            target=mutation.target,
-            name=error.wire_name,
-            text_hash=text_hash(text),
-            reason=error.wire_name,
-            session=work.caller.session,
-            turn=work.caller.turn,
-        )
-    )
-    group.refusals.events.append(
-        EventRecord(
-            us=now_us,
-            topic="memory.refused",
-            profile=work.profile,
-            target=mutation.target,
-            session=work.caller.session,
-            data={"name": error.wire_name, "client": work.caller.client, "turn": work.caller.turn},
-        )
-    )
-
-
-def text_hash(text: str) -> bytes:
-    """What is kept of a refused text."""
-    return hashlib.sha256(text.strip().encode("utf-8", "surrogateescape")).digest()
+    for refusal in left.part.refusals:
+        refusal.profile = work.profile
+    for event in left.part.events:
+        event.profile = work.profile
+    group.refusals.refusals += left.part.refusals
+    group.refusals.events += left.part.events
+    group.refusals.proposals += left.part.proposals
+    if left.then is not None:
+        group.afterwards.append(left.then)
 
 
 def _adopt_all(draft: Draft, older: Sequence[Older]) -> None:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Concatenate, Literal, ParamSpec, TypeVar
 
 import msgspec
 
-from memd.errors import InvalidParams, NoSuchRevision
+from memd.errors import BlockedContent, InvalidParams, NoSuchRevision
+from memd.profile.content import text_hash
 from memd.profile.entries import Document
-from memd.profile.group import text_hash
 from memd.profile.inverse import Taken, difference, rewind, text_diff
 from memd.profile.memory_store import document_from
 from memd.profile.values import Change, TargetChange
@@ -77,11 +77,14 @@ class RevisionRow:
     target: Target
 
 
+ExplainState = Literal["stored", "refused", "staged", "withheld", "removed", "expired"]
+
+
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """What became of a text, once."""
 
-    state: Literal["stored", "refused", "staged", "withheld", "removed", "expired"]
+    state: ExplainState
     target: Target
     us: int
     reason: str
@@ -265,7 +268,8 @@ class History:
                     found.append(Explanation("stored", store.target, entry.updated_us, reason, entry.id))
         for refusal in await self._query(queries.refusals_of, self._profile, text_hash(text), EXPLAIN_LIMIT):
             target: Target = "user" if refusal.target == "user" else "memory"
-            found.append(Explanation("refused", target, refusal.us, f"refused: {refusal.reason}"))
+            rule = refusal.reason.partition(", ")[0] if refusal.name == BlockedContent.wire_name else None
+            found.append(Explanation("refused", target, refusal.us, f"refused: {refusal.name}", rule=rule))
         found.extend(await self._removed(wanted))
         return found[:EXPLAIN_LIMIT]
 

@@ -18,21 +18,23 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from msgspec.structs import replace
 
-from memd.errors import InvalidParams, OverLimit
+from memd.errors import BlockedContent, InvalidParams, OverLimit, PermissionDenied
 from memd.profile.content import accept, accept_edited, display
 from memd.profile.edits import check_limits
 from memd.profile.entries import Entry, has_border, make_entry, parse
 from memd.profile.foreign import foreign_entry, split_foreign
 from memd.profile.inverse import replace_all
 from memd.profile.values import TARGETS, Notice, TargetChange, Undone
-from memd.profile.work import require_revision
+from memd.profile.work import Quiet, require_revision, ruled
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from memd.profile.draft import Draft
     from memd.profile.entries import Document
     from memd.profile.memory_store import MemoryStore
+    from memd.profile.policy import Guard
+    from memd.profile.scans import Scans
     from memd.profile.values import Caller, Change, Target
 
     Drafts = Mapping[MemoryStore, Draft]
@@ -75,7 +77,7 @@ class _Outcome:
 
 
 @dataclass(frozen=True, eq=False)
-class Import:
+class Import(Quiet):
     """Take in what is not there yet. All stores or none; with ``preview`` what is too much is told rather than refused."""
 
     sources: Mapping[MemoryStore, Source]
@@ -83,6 +85,7 @@ class Import:
     revisions: Mapping[Target, int] = field(default_factory=dict)
     preview: bool = False
     notices: tuple[Notice, ...] = ()
+    guard: Guard | None = None
 
     @property
     def stores(self) -> tuple[MemoryStore, ...]:
@@ -94,12 +97,20 @@ class Import:
         """As many as there are entries."""
         return max(1, sum(len(source.entries) for source in self.sources.values()))
 
+    def texts(self) -> tuple[Scans, Iterable[str]] | None:
+        """Those of the data, or what the foreign entries of the stores hold."""
+        if self.guard is None:
+            return None
+        wanted = [entry.text for source in self.sources.values() for entry in source.entries]
+        foreign = [store for store, source in self.sources.items() if source.foreign]
+        return self.guard.scans, [*wanted, *(text for store in foreign for text in _pieces(store.document))]
+
     def plan(self, drafts: Drafts) -> Undone:
         """Take in what is not there yet, with its id where that is free.
 
         Raises:
             Conflict: A store is not at the revision that the caller knows.
-            InvalidContent, OverLimit: Nothing of the import is done.
+            InvalidContent, OverLimit, BlockedContent, PermissionDenied: Nothing of the import is done.
         """
         notices = list(self.notices)
         planned: list[tuple[Draft, Document, tuple[Change, ...]]] = []
@@ -110,6 +121,7 @@ class Import:
             document, changes = replace_all(draft.document, outcome.entries)
             notices.extend(_told(draft.target, outcome, source))
             notices.extend(self._limited(draft, document))
+            notices.extend(self._ruled(draft, changes))
             planned.append((draft, document, changes))
         numbers = [
             draft.record("import", document, changes, self.caller) for draft, document, changes in planned if changes
@@ -121,6 +133,20 @@ class Import:
             {draft.target: draft.usage for draft, _, _ in planned},
             notices=tuple(notices),
         )
+
+    def _ruled(self, draft: Draft, changes: Sequence[Change]) -> Sequence[Notice]:
+        """What the scan and the settings say, entry by entry, so that the refusal can name the entry."""
+        notices: list[Notice] = []
+        for change in changes:
+            try:
+                notices += ruled(self.guard, draft, (change,), self.caller).notices
+            except (BlockedContent, PermissionDenied) as error:
+                if isinstance(error, PermissionDenied) or not self.preview:
+                    message = f"{draft.target}, entry {change.place + 1}: {error.message}"
+                    raise type(error)(message, **error.extra, target=draft.target, place=change.place) from None
+                told = f"{draft.target}, entry {change.place + 1}: {error.message}; this would be refused"
+                notices.append(Notice("blocked", told, {"target": draft.target, "place": change.place, **error.extra}))
+        return notices
 
     def _limited(self, draft: Draft, document: Document) -> list[Notice]:
         try:
@@ -270,6 +296,10 @@ def _converted(draft: Draft) -> _Outcome:
                 new = replace(make_entry(piece), id=draft.new_id(piece), origin="import")
                 found.entries.append(replace(new, created_us=draft.now_us, updated_us=draft.now_us))
     return found
+
+
+def _pieces(document: Document) -> list[str]:
+    return [piece for entry in document.entries if foreign_entry(entry) for piece in split_foreign(entry.text)]
 
 
 def _told(target: Target, outcome: _Outcome, source: Source) -> Sequence[Notice]:

@@ -22,10 +22,11 @@ from memd.store.place import Place, identity, locate
 from memd.store.records import EntryRecord, RenderingRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from memd.profile.adoption import Unsettled
     from memd.profile.entries import Entry
+    from memd.profile.policy import Guard
 
 RETRY_S = 0.05
 """Between attempts at a file that is locked or cannot be read."""
@@ -100,6 +101,9 @@ class MemoryStore:
     leftovers: list[str] = field(default_factory=list)
     in_work_tree: bool = False
     emptied_after: int = 0
+    approved: set[bytes] = field(default_factory=set)
+    guards: list[Guard] = field(default_factory=list)
+    watchers: list[Callable[[], None]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.lock = OutsideLock(self.place.configured)
@@ -179,9 +183,11 @@ class MemoryStore:
             self.retry_at = now + FAILED_S
 
     def publish(self) -> bool:
-        """Publish the present state; True if its condition changed."""
+        """Publish the present state and tell the profiles that have it; True if its condition changed."""
         before = self.state.condition
         self.state = self.describe()
+        for tell in self.watchers:
+            tell()
         return before != self.state.condition
 
     # -- from the journal ---------------------------------------------------------------------------------------

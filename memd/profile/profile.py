@@ -1,7 +1,7 @@
-"""A profile: the view of its two stores, its history and its events that the layers above work with.
+"""A profile: its two stores, their history and events as the layers above work with them.
 
 What comes in: mutations, selectors, questions. What goes out: tickets and answers. What must not be here: tasks, I/O
-of its own, wire types. The work itself is queued with the writer that owns the stores.
+of its own, wire types. Reading is ``reading``; the work itself is queued with the writer that owns the stores.
 """
 
 from __future__ import annotations
@@ -9,121 +9,58 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-import trio
+from msgspec import to_builtins
 from msgspec.structs import replace
 
 from memd.deferred import Ticket
 from memd.errors import Conflict, NoSuchRevision, WireError
 from memd.profile.draft import Draft
-from memd.profile.history import ANY, Chosen, Explanation, History, RevisionRow, Selector
+from memd.profile.editing import Edit
 from memd.profile.importing import Import, sources
+from memd.profile.reading import Reading
 from memd.profile.redacting import without_stubs
-from memd.profile.values import Caller, Limits, Mutation, StoreState, Target, TargetChange, Undone
-from memd.profile.work import Edit, Invert, SetEntries, Work, shown
-from memd.store.queries import RevisionFilter
-from memd.store.records import EventRecord, Part
+from memd.profile.values import Caller, Limits, Mutation, Target, TargetChange, Undone
+from memd.profile.work import Invert, SetEntries, Work, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from memd.config import ProfileSettings
-    from memd.profile.entries import Entry
-    from memd.profile.events import EventStream
+    from memd.profile.history import Selector
     from memd.profile.inverse import Taken
     from memd.profile.memory_store import MemoryStore
-    from memd.profile.requests import Requests
+    from memd.profile.scans import Scans
     from memd.profile.values import Committed
     from memd.profile.work import Plan
-    from memd.profile.writer import Writer
-    from memd.store.clock import Clock
 
 EMPTY: Mapping[Target, int] = MappingProxyType({})
-LOOK_EVERY_S = 0.01
-"""A look for outside edits this recent is good enough for a read: a stat on every read costs a quarter of throughput."""
-LOOK_WAIT_S = 0.5
-"""How long a read waits for outside edits that are there to be taken in; then it answers from what is published."""
 
 
-class Profile:
+class Profile(Reading):
     """One profile. ``dir`` is the configured directory; profiles that resolve to the same files share a writer."""
 
-    def __init__(
-        self,
-        settings: ProfileSettings,
-        stores: Mapping[Target, MemoryStore],
-        *,
-        writer: Writer,
-        events: EventStream,
-        requests: Requests,
-        clock: Clock,
-    ) -> None:
-        self.name = settings.name
-        self.dir = settings.dir
-        self.settings = settings
-        self.events = events
-        self.writer = writer
-        self.stores = dict(stores)
-        self._requests = requests
-        self._clock = clock
-        self._history = History(self.name, list(self.stores.values()), writer.committer)
-        self._looked_at = float("-inf")
-
     def __repr__(self) -> str:
-        return f"<Profile {self.name} in {self.dir}: revisions {self.head()}>"
+        return f"<Profile {self.name} in {self.dir}: revisions {self.head()[:2]}>"
 
-    # -- reads --------------------------------------------------------------------------------------------------
-
-    def state(self, target: Target) -> StoreState:
-        """The published state of a store; never waits."""
-        return self.stores[target].state
-
-    def head(self) -> tuple[int, int]:
-        """The published revisions of both stores, for cache keys."""
-        return (self.stores["memory"].state.revision, self.stores["user"].state.revision)
-
-    def look_due(self) -> bool:
-        """True if ``look`` would look at the files now."""
-        return trio.current_time() - self._looked_at >= LOOK_EVERY_S
-
-    async def look(self) -> None:
-        """Have outside edits made until now taken in, in half a second at most; ``look_due`` says whether it is worth it.
-
-        As long as the files' times are those we left, this is a stat in a thread; the writer is not waited for.
-        """
-        self._looked_at = trio.current_time()
-        with trio.move_on_after(LOOK_WAIT_S):
-            if not await self.writer.runner.ask(self._looks_unchanged):
-                await self.writer.look().wait()
-
-    def _looks_unchanged(self) -> bool:
-        return all(store.looks_unchanged() for store in self.stores.values() if store.enabled)
-
-    def reconfigure(self, settings: ProfileSettings) -> None:
-        """Use other settings from now on: limits and which stores are on; the directory stays."""
+    def reconfigure(self, settings: ProfileSettings, scans: Scans) -> None:
+        """Use other settings from now on: limits, rules, and which stores are on; the directory stays."""
         self.settings = settings
+        self.guard.approval, self.guard.scans = to_builtins(settings.approval), scans
         for target, store in self.stores.items():
             store.limits = Limits(getattr(settings.limits, target), settings.limits.near_percent)
             store.enabled = getattr(settings.stores, target)
             store.publish()
-
-    def attach(self) -> None:
-        """A client is connected: its files are polled, and its first read looks at them.
-
-        A command that runs once has just connected, and whoever typed it may have edited the file a moment before.
-        """
-        self.writer.attached += 1
-        self._looked_at = float("-inf")
-
-    def detach(self) -> None:
-        """A client is gone."""
-        self.writer.attached -= 1
+            self._refresh(store)
 
     # -- changes ------------------------------------------------------------------------------------------------
 
     def submit(self, mutation: Mutation) -> Ticket:
         """Queue a change to one store. The ticket's result is ``Committed``."""
         return self._queue(
-            Edit(self.stores[mutation.target], mutation), mutation.caller, mutation.request_id, mutation.fingerprint
+            Edit(self.stores[mutation.target], mutation, self.guard),
+            mutation.caller,
+            mutation.request_id,
+            mutation.fingerprint,
         )
 
     def wipe(
@@ -137,7 +74,10 @@ class Profile:
     ) -> Ticket:
         """Empty a store; undo brings it back. The ticket's result is ``Committed``."""
         return self._queue(
-            SetEntries(self.stores[target], "wipe", (), caller, if_revision), caller, request_id, fingerprint
+            SetEntries(self.stores[target], "wipe", (), caller, if_revision, self.guard),
+            caller,
+            request_id,
+            fingerprint,
         )
 
     async def undo(
@@ -190,7 +130,7 @@ class Profile:
             if exact is not None:
                 before[store] = exact
         originals = await self._history.originals(records) if redo else {}
-        return Invert("redo" if redo else "undo", caller, by_store, originals, if_revision, before)
+        return Invert("redo" if redo else "undo", caller, by_store, originals, if_revision, before, self.guard)
 
     async def restore(
         self,
@@ -226,7 +166,7 @@ class Profile:
     async def _restoration(self, target: Target, revision: int, caller: Caller, if_revision: int | None) -> SetEntries:
         await self._history.revision(revision)
         document = without_stubs(await self._history.document_at(self.stores[target], revision))
-        return SetEntries(self.stores[target], "restore", document.entries, caller, if_revision)
+        return SetEntries(self.stores[target], "restore", document.entries, caller, if_revision, self.guard)
 
     def _planned(self, plan: Invert | SetEntries | Import) -> Undone:
         """What a plan comes to on the published state. Its drafts are thrown away, and so are their numbers."""
@@ -272,85 +212,7 @@ class Profile:
     ) -> Import:
         wanted = sources(data)
         stores = {self.stores[target]: source for target, source in wanted.stores.items()}
-        return Import(stores, caller, if_revisions, preview, wanted.notices)
-
-    # -- history ------------------------------------------------------------------------------------------------
-
-    async def list_revisions(
-        self,
-        chosen: Chosen = ANY,
-        *,
-        target: Target | None = None,
-        limit: int = 50,
-        before: int | None = None,
-    ) -> tuple[list[RevisionRow], int | None]:
-        """Revisions, newest first (at most 1,000), and where the next page begins (None: nowhere)."""
-        stores = [self.stores[target]] if target else list(self.stores.values())
-        wanted = RevisionFilter(
-            stores=tuple(store.id for store in stores),
-            session=chosen.session,
-            job=chosen.job,
-            origin=chosen.origin,
-            before=before,
-        )
-        return await self._history.page(wanted, limit=limit, entry=chosen.entry)
-
-    async def show_revision(self, revision: int) -> tuple[RevisionRow, dict[Target, tuple[Entry, ...]]]:
-        """A revision and what stood in both stores after it.
-
-        Raises:
-            NoSuchRevision: Unknown or pruned.
-        """
-        row = await self._history.revision(revision)
-        entries: dict[Target, tuple[Entry, ...]] = {}
-        for target, store in self.stores.items():
-            entries[target] = (await self._history.document_at(store, revision)).entries
-        return row, entries
-
-    async def diff(self, target: Target, from_: int, to: int | None = None) -> tuple[str, tuple[TargetChange, ...]]:
-        """The difference between two revisions of a store; ``to`` defaults to its head.
-
-        Raises:
-            NoSuchRevision: Either is unknown or pruned (0 is the empty store).
-        """
-        upto = self.state(target).revision if to is None else to
-        for number in (from_, upto):
-            if number:
-                await self._history.revision(number)
-        return await self._history.diff(self.stores[target], from_, upto)
-
-    async def explain(self, text: str) -> list[Explanation]:
-        """What became of a text, newest first within each kind."""
-        await self.writer.committer.settle()  # refusals ride with a group that nobody waits for
-        return await self._history.explain(text)
-
-    # -- events -------------------------------------------------------------------------------------------------
-
-    def emit(
-        self,
-        topic: str,
-        *,
-        target: Target | None = None,
-        session: str | None = None,
-        id: str | None = None,  # noqa: A002 - the event's own field name
-        data: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Journal an event with the next group, then publish it. Nobody waits for it."""
-        event = EventRecord(
-            us=self._clock.now_us(),
-            topic=topic,
-            profile=self.name,
-            target=target,
-            session=session,
-            id=id,
-            data=dict(data or {}),
-        )
-
-        def committed() -> None:
-            self.events.expect((event,))
-            self.events.release((event,))
-
-        self.writer.committer.add(Part(events=[event]), committed)
+        return Import(stores, caller, if_revisions, preview, wanted.notices, self.guard)
 
     # -- inside -------------------------------------------------------------------------------------------------
 

@@ -15,15 +15,20 @@ import trio
 
 from memd.errors import OwnedElsewhere, ProfileOwned, StoreError, StoreUnreadable
 from memd.profile.events import EventStream
+from memd.profile.means import Means
 from memd.profile.memory_store import MemoryStore
+from memd.profile.policy import Guard
 from memd.profile.profile import Profile
+from memd.profile.proposals import Proposals
 from memd.profile.requests import KEEP_US, Requests
+from memd.profile.scans import ScanPool
 from memd.profile.starting import recover
 from memd.profile.values import FILE_NAMES, TARGETS, Limits, Target
 from memd.profile.writer import Writer
 from memd.store.files import Files
 from memd.store.locks import Ownership
 from memd.store.place import Place, identity, locate, make_directory
+from memd.store.proposals import proposals_of
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping
@@ -72,6 +77,7 @@ class Profiles:
         self._nursery: trio.Nursery | None = None
         self._refused: dict[str, ProfileSettings] = {}
         self._opening = trio.Lock()
+        self._scans = ScanPool()
 
     def __repr__(self) -> str:
         return f"<Profiles {sorted(self.by_name)}, problems {sorted(self.problems)}>"
@@ -147,6 +153,7 @@ class Profiles:
         self.forget_refused(settings.name)
         stream = EventStream(settings.name, self._committer, seq=self._committer.seq)
         self._streams[settings.name] = stream
+        guard = await self._guard(settings)
         stores: dict[Target, MemoryStore] = {}
         fresh: list[MemoryStore] = []
         for target in TARGETS:
@@ -158,11 +165,25 @@ class Profiles:
                 self._stores[key] = store
                 fresh.append(store)
             store.profiles.append(settings.name)
+            store.guards.append(guard)
             stores[target] = store
         writer = await self._writer_of(stores, fresh)
-        self.by_name[settings.name] = Profile(
-            settings, stores, writer=writer, events=stream, requests=self.requests, clock=self._clock
-        )
+        profile = Profile(settings, Means(stores, guard, writer, stream, self.requests, self._clock))
+        await profile.scan(guard.scans)
+        profile.begin()
+        self.by_name[settings.name] = profile
+
+    async def reconfigure(self, profile: Profile, settings: ProfileSettings) -> None:
+        """Have a profile use other settings; what its entries are under other rules is found out before."""
+        scans = self._scans.scans(settings.scan.off, settings.scan.warn)
+        await profile.scan(scans)
+        profile.reconfigure(settings, scans)
+
+    async def tend(self) -> None:
+        """What comes by itself in time: proposals that fit no longer, or that nobody decided about."""
+        for profile in list(self.by_name.values()):
+            profile.approvals.expire()
+            await profile.approvals.recheck()
 
     def check_ownership(self) -> list[str]:
         """Directories whose lock is gone and was taken by another memd; their stores stop writing. Blocks.
@@ -197,6 +218,12 @@ class Profiles:
         self._owned.clear()
 
     # -- inside -------------------------------------------------------------------------------------------------
+
+    async def _guard(self, settings: ProfileSettings) -> Guard:
+        """The profile's rules, and what waits for a person."""
+        records = await self._committer.query(proposals_of, self._committer.journal, settings.name)
+        scans = self._scans.scans(settings.scan.off, settings.scan.warn)
+        return Guard(settings.name, msgspec.to_builtins(settings.approval), scans, Proposals(records))
 
     def _locate(self, settings: ProfileSettings) -> Mapping[Target, Place]:
         """Find and claim a profile's files. Blocks."""

@@ -17,6 +17,7 @@ from memd.errors import Conflict, InvalidParams
 from memd.profile import layout
 from memd.profile.entries import Document, as_text, parse
 from memd.profile.values import Change, Committed
+from memd.profile.work import Quiet
 from memd.store.masking import MARK, SHORTEST, Mask
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ KIND = "redact"
 
 
 @dataclass(frozen=True, eq=False)
-class Redact:
+class Redact(Quiet):
     """Mask the entries of one store. Limits do not hold here: the mark may be longer than what it hides."""
 
     store: MemoryStore

@@ -18,6 +18,7 @@ from memd.profile.entries import Document
 from memd.profile.memory_store import Foreign, document_from
 from memd.store import queries
 from memd.store.place import in_git_work_tree
+from memd.store.proposals import approved_of
 from memd.store.records import StoreRow
 from memd.store.recovery import LastRun, classify, torn
 
@@ -90,6 +91,7 @@ def _load(journal: Journal, store: MemoryStore) -> None:
     store.id = row.id
     store.checkpoint = row.checkpoint
     store.used_ids = journal.entry_ids(row.id)
+    store.approved = approved_of(journal, row.id)
     store.take_rendering(journal.head(row.id))
     # Until a file is seen in it, another directory under the old name may be a disk that is not mounted.
     store.moved = (row.device, row.inode) != (place.device, place.inode) and bool(store.document.entries)

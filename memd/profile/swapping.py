@@ -7,7 +7,7 @@ What must not be here: the queue, planning. Only the writer task uses it; blocki
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import trio
 from msgspec.structs import replace
@@ -24,7 +24,7 @@ from memd.store.files import Displaced
 from memd.store.records import EventRecord, Part, RenderingRecord, RevisionRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from memd.profile.conditions import Conditions
     from memd.profile.draft import Draft
@@ -205,15 +205,12 @@ class Swapper:
             ],
             events=[
                 EventRecord(
-                    us=now_us,
-                    topic="memory.changed",
-                    profile=profile,
-                    target=store.target,
-                    revision=revision,
-                    data=change_data("compensate", OUTSIDE, changes),
+                    us=now_us, topic=topic, profile=profile, target=store.target, revision=revision, id=about, data=data
                 )
                 for profile in store.profiles
+                for topic, about, data in _taken_back(draft, change_data("compensate", OUTSIDE, changes))
             ],
+            proposals=draft.proposals_before,
             undone=[(record.revision, revision) for record in draft.part.revisions],
             forget=[(a.work.profile, a.work.request_id) for a in group.answers_about(store) if a.work.request_id],
         )
@@ -266,6 +263,13 @@ def _rewrite(store: MemoryStore, data: bytes, image: Image) -> None:
         except StoreError:
             error.outcome = "unknown"
         raise
+
+
+def _taken_back(draft: Draft, change: dict[str, Any]) -> Iterator[tuple[str, str | None, dict[str, Any]]]:
+    """What is told of a group that was taken back: topic, id and data of each event."""
+    yield "memory.changed", None, change
+    for record in draft.proposals_before:
+        yield "approval.settled", record.id, {"state": record.state}
 
 
 def _look_and_close(displaced: Sequence[Displaced]) -> list[_Looked]:

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from msgspec import Struct, field
 
 from memd.profile.entries import Document, Entry
+from memd.scan import Finding
 
 Target = Literal["memory", "user"]
 Action = Literal["add", "replace", "edit", "remove"]
@@ -87,9 +88,9 @@ class Stamp(Struct, frozen=True):
 
 
 class Step(Struct, frozen=True):
-    """What one operation of a batch did. ``status`` is ``applied`` or ``unchanged``."""
+    """What one operation of a batch did. ``status`` is ``applied``, ``unchanged``, or ``staged``: it waits for a person."""
 
-    status: Literal["applied", "unchanged"]
+    status: Literal["applied", "unchanged", "staged"]
     id: str | None
     changes: tuple[Change, ...]
     message: str
@@ -111,7 +112,10 @@ class Applied(Struct, frozen=True):
 
 
 class Caller(Struct, frozen=True):
-    """Who asks: recorded with the revision. ``origin`` is already lowered to what the caller may claim."""
+    """Who asks: recorded with the revision. ``origin`` is already lowered to what the caller may claim.
+
+    ``person``: it came over the operator socket, where what would be staged elsewhere is decided by asking for it.
+    """
 
     client: str = ""
     uid: int = 0
@@ -121,6 +125,7 @@ class Caller(Struct, frozen=True):
     turn: str | None = None
     job: str | None = None
     reason: str | None = None
+    person: bool = False
 
 
 class Mutation(Struct, frozen=True):
@@ -139,7 +144,10 @@ class Mutation(Struct, frozen=True):
 
 
 class Committed(Struct, frozen=True):
-    """A mutation that is durable and visible. ``entry`` is None after a removal and for batches."""
+    """A mutation that is durable and visible. ``entry`` is None after a removal and for batches.
+
+    ``staged`` is the proposal that holds what was not applied; it is durable, too.
+    """
 
     changed: bool
     target: Target
@@ -151,6 +159,7 @@ class Committed(Struct, frozen=True):
     notices: tuple[Notice, ...]
     steps: tuple[Step, ...]
     replayed: bool = False
+    staged: str | None = None
 
 
 class TargetChange(Struct, frozen=True):
@@ -175,7 +184,8 @@ class StoreState(Struct, frozen=True):
     """The published state of one store: what reads are answered from.
 
     ``detail`` says in a sentence why ``condition`` is not ``ok``; ``""`` otherwise. ``revision`` is 0 before the first
-    write. ``notices`` are standing ones, told to every session.
+    write. ``notices`` are standing ones, told to every session. ``findings`` and ``withheld`` (the rule that keeps an entry
+    out of prompts) are by entry id, and as the profile's settings have it.
     """
 
     target: Target
@@ -186,6 +196,8 @@ class StoreState(Struct, frozen=True):
     condition: StoreCondition = "ok"
     detail: str = ""
     notices: tuple[Notice, ...] = ()
+    findings: Mapping[str, tuple[Finding, ...]] = {}
+    withheld: Mapping[str, str] = {}
 
 
 def usage_of(chars: int, limits: Limits) -> Usage:

@@ -11,19 +11,24 @@ from typing import TYPE_CHECKING, Protocol
 
 from memd.deferred import Ticket
 from memd.errors import Conflict, InvalidParams, WireError
-from memd.profile.edits import apply_batch, apply_operation, check_limits
+from memd.profile.edits import check_limits
 from memd.profile.entries import Document
 from memd.profile.inverse import exactly, invert, replace_all
-from memd.profile.values import Caller, Committed, Mutation, Notice, Stamp, TargetChange, Undone
+from memd.profile.policy import Ruling, rule_changes
+from memd.profile.values import Caller, Committed, Notice, Stamp, TargetChange, Undone
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from memd.profile.draft import Draft
     from memd.profile.entries import Entry
-    from memd.profile.inverse import Taken
+    from memd.profile.inverse import Inverse, Taken
     from memd.profile.memory_store import MemoryStore
+    from memd.profile.policy import Guard
     from memd.profile.requests import Result
+    from memd.profile.scans import Scans
+    from memd.profile.values import Change
+    from memd.store.records import Part
 
     Drafts = Mapping[MemoryStore, Draft]
 
@@ -45,6 +50,34 @@ class Plan(Protocol):
         """Apply it to the drafts; raises ``WireError`` and leaves them alone if it cannot be done."""
         ...
 
+    def texts(self) -> tuple[Scans, Iterable[str]] | None:
+        """The texts that it will probably put in, to be scanned before it is planned; None if it puts in none."""
+        ...
+
+    def refused(self, error: WireError, now_us: int) -> Refused | None:
+        """What is to be kept of its refusal."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """What a refusal leaves behind: a part for the journal, and what to do once the refusal is answered."""
+
+    part: Part
+    then: Callable[[], None] | None = None
+
+
+class Quiet:
+    """A plan that puts no new text in and leaves nothing behind when it is refused."""
+
+    def texts(self) -> tuple[Scans, Iterable[str]] | None:
+        """None."""
+        return None
+
+    def refused(self, _error: WireError, _now_us: int) -> Refused | None:
+        """Nothing."""
+        return None
+
 
 @dataclass(eq=False)
 class Work:
@@ -58,59 +91,8 @@ class Work:
     ticket: Ticket = field(default_factory=Ticket)
 
 
-@dataclass(slots=True, eq=False)
-class Edit:
-    """add, replace, edit, remove and apply on one store."""
-
-    store: MemoryStore
-    mutation: Mutation
-
-    @property
-    def stores(self) -> tuple[MemoryStore, ...]:
-        """The one store."""
-        return (self.store,)
-
-    @property
-    def operations(self) -> int:
-        """As many as the batch has."""
-        return len(self.mutation.operations)
-
-    def plan(self, drafts: Drafts) -> Committed:
-        """Apply the operations on top of what is already planned."""
-        draft = drafts[self.store]
-        mutation = self.mutation
-        require_revision(draft, mutation.if_revision)
-        common = {
-            "limits": self.store.limits,
-            "stamp": draft.stamp(mutation.caller.origin),
-            "new_id": draft.new_id,
-        }
-        if mutation.batch:
-            applied = apply_batch(draft.document, mutation.operations, **common)  # type: ignore[arg-type]  # one dict, three types
-        else:
-            applied = apply_operation(draft.document, mutation.operations[0], **common)  # type: ignore[arg-type]  # as above
-        changes = applied.changes
-        revision = draft.revision
-        if changes:
-            revision = draft.record("change", applied.document, changes, mutation.caller)
-        entry = None
-        if not mutation.batch and applied.steps[0].id is not None:
-            entry = entry_by_id(draft.document, applied.steps[0].id)
-        return Committed(
-            changed=bool(changes),
-            target=mutation.target,
-            revision=revision,
-            entry=entry,
-            changes=changes,
-            usage=draft.usage,
-            message=applied.message,
-            notices=(*draft.notices, *applied.notices),
-            steps=applied.steps,
-        )
-
-
 @dataclass(frozen=True, eq=False)
-class SetEntries:
+class SetEntries(Quiet):
     """Set one store to given entries, ids kept: restore and wipe. ``kind`` names it in the history."""
 
     store: MemoryStore
@@ -118,6 +100,7 @@ class SetEntries:
     entries: tuple[Entry, ...]
     caller: Caller
     if_revision: int | None = None
+    guard: Guard | None = None
 
     @property
     def stores(self) -> tuple[MemoryStore, ...]:
@@ -129,12 +112,22 @@ class SetEntries:
         """As many as there are entries to set."""
         return max(1, len(self.entries))
 
+    def texts(self) -> tuple[Scans, Iterable[str]] | None:
+        """Those of the entries."""
+        return (self.guard.scans, [entry.text for entry in self.entries]) if self.guard else None
+
     def plan(self, drafts: Drafts) -> Committed:
-        """Replace the entries; a store that would grow over its limit refuses."""
+        """Replace the entries.
+
+        Raises:
+            OverLimit: The store would grow over its limit.
+            BlockedContent, PermissionDenied: The scan or the settings are against it.
+        """
         draft = drafts[self.store]
         require_revision(draft, self.if_revision)
         document, changes = replace_all(draft.document, self.entries)
         check_limits(draft.document, document, self.store.limits)
+        ruling = ruled(self.guard, draft, changes, self.caller)
         revision = draft.record(self.kind, document, changes, self.caller) if changes else draft.revision
         verb = {"wipe": "Wiped", "restore": "Restored"}.get(self.kind, "Set")
         count = len(document.entries)
@@ -148,13 +141,13 @@ class SetEntries:
             message=f"{verb} {draft.target}: {count} {'entry' if count == 1 else 'entries'} now; undo brings it back."
             if changes
             else f"{draft.target} is already like that.",
-            notices=tuple(draft.notices),
+            notices=(*draft.notices, *ruling.notices),
             steps=(),
         )
 
 
 @dataclass(frozen=True, eq=False)
-class Invert:
+class Invert(Quiet):
     """Undo or redo revisions, one new revision per store, all or nothing.
 
     ``undone``: the revisions to invert per store. ``originals``: for a redo, the revisions that the inverted
@@ -168,6 +161,7 @@ class Invert:
     originals: Mapping[int, int | None] = field(default_factory=dict)
     if_revision: int | None = None
     before: Mapping[MemoryStore, Document] = field(default_factory=dict)
+    guard: Guard | None = None
 
     @property
     def stores(self) -> tuple[MemoryStore, ...]:
@@ -179,11 +173,17 @@ class Invert:
         """As many as there are changes to take back."""
         return sum(len(taken.changes) for revisions in self.undone.values() for taken in revisions)
 
+    def texts(self) -> tuple[Scans, Iterable[str]] | None:
+        """What stood there before."""
+        changes = [change for revisions in self.undone.values() for taken in revisions for change in taken.changes]
+        return (self.guard.scans, [change.before for change in changes if change.before]) if self.guard else None
+
     def plan(self, drafts: Drafts) -> Undone:
         """Compute every store's inverse first; record only if none conflicts.
 
         Raises:
             OverLimit: A store would grow over its limit.
+            BlockedContent, PermissionDenied: The scan or the settings are against what would come back.
         """
         self._require_revision(drafts)
         inverses = {}
@@ -200,6 +200,15 @@ class Invert:
         usage = {store.target: drafts[store].usage for store in self.undone}
         if conflicts:
             return Undone((), (), tuple(conflicts), usage)
+        rulings = [ruled(self.guard, drafts[store], one.changes, self.caller) for store, one in inverses.items()]
+        notices = tuple(told for ruling in rulings for told in ruling.notices)
+        numbers, changes = self._record(drafts, inverses)
+        usage = {store.target: drafts[store].usage for store in self.undone}
+        return Undone(numbers, changes, (), usage, notices=notices)
+
+    def _record(
+        self, drafts: Drafts, inverses: Mapping[MemoryStore, Inverse]
+    ) -> tuple[tuple[int, ...], tuple[TargetChange, ...]]:
         numbers: list[int] = []
         changes: list[TargetChange] = []
         for store, inverse in inverses.items():
@@ -211,8 +220,7 @@ class Invert:
             changes.extend(TargetChange(store.target, change) for change in inverse.changes)
         if numbers:
             drafts[next(iter(inverses))].part.undone.extend(self.originals.items())
-        usage = {store.target: drafts[store].usage for store in self.undone}
-        return Undone(tuple(numbers), tuple(changes), (), usage)
+        return tuple(numbers), tuple(changes)
 
     def _require_revision(self, drafts: Drafts) -> None:
         if self.if_revision is None:
@@ -222,6 +230,19 @@ class Invert:
             raise InvalidParams(msg, field="if_revision")
         for store in self.undone:
             require_revision(drafts[store], self.if_revision)
+
+
+def ruled(guard: Guard | None, draft: Draft, changes: Sequence[Change], caller: Caller) -> Ruling:
+    """What the profile's rules say of changes that are applied or refused; texts that a person lets pass are noted.
+
+    Raises:
+        BlockedContent, PermissionDenied: They are refused.
+    """
+    if guard is None:
+        return Ruling(staged=False)
+    ruling = rule_changes(guard, changes, caller, draft.approved)
+    draft.approve(ruling.approved)
+    return ruling
 
 
 def require_revision(draft: Draft, if_revision: int | None) -> None:

@@ -26,6 +26,7 @@ from memd.profile.gathering import Gathering
 from memd.profile.group import plan_group
 from memd.profile.memory_store import RETRY_S, UNREADABLE_S
 from memd.profile.preparing import Prepared, Preparer
+from memd.profile.prescan import Prescan
 from memd.profile.swapping import LINGERING_LIMIT, Swapper
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ class Writer:
         self.runner = runner
         self._conditions = Conditions(committer, clock, streams)
         self._preparer = Preparer(committer, runner, self._conditions, requests)
+        self._prescan = Prescan(runner)
         self._swapper = Swapper(committer, runner, clock, self._conditions)
         self._committing = Committing(committer, self._swapper, self._conditions, requests, clock=clock)
         self._queue: deque[Work] = deque()
@@ -239,6 +241,7 @@ class Writer:
         self._queue = deque(work for work in self._queue if not work.ticket.done and not _refused(work))
         looks, self._looks = self._looks, []
         wanted = await self._wanted(looking=bool(looks))
+        await self._prescan.work(self._queue)
         guess = self._guess(wanted)
         prepared: dict[MemoryStore, Prepared] = {}
         try:
@@ -312,6 +315,7 @@ class Writer:
         older = await self._older_renderings(images, failed)
         while True:
             group = self._plan(images, older, failed)
+            await self._prescan.drafts(group.drafts.values())
             temps, failures = await self._swapper.write_temps(group)
             if not failures and not group.outdated:
                 break

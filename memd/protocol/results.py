@@ -155,7 +155,7 @@ class ReadResult(WireStruct, kw_only=True, frozen=True):
 
 
 class ToolAnswer(WireStruct, kw_only=True, frozen=True):
-    """Method ``memory.tool``: for a model to read; ``error`` is the error's name."""
+    """Method ``memory.tool``: for a model to read; ``error`` is the error's name, ``staged`` what waits for the user."""
 
     success: bool
     done: bool
@@ -165,6 +165,7 @@ class ToolAnswer(WireStruct, kw_only=True, frozen=True):
     current_entries: list[EntryRef] | None = None
     matches: list[EntryRef] | None = None
     failures: Failures | None = None
+    staged: str | None = None
 
 
 class ExplainMatch(WireStruct, kw_only=True, frozen=True):

@@ -38,8 +38,8 @@ class ProfileView(Protocol):
     def state(self, target: Target) -> StoreState:
         """The published state of a store."""
 
-    def head(self) -> tuple[int, int]:
-        """The revisions of both stores."""
+    def head(self) -> tuple[int, ...]:
+        """The revisions of both stores, and whatever else changes what they are to a reader."""
 
 
 class Fence(msgspec.Struct, frozen=True):
@@ -112,7 +112,12 @@ def freeze(profile: ProfileView) -> FrozenSnapshot:
         headers={target: block.header for target, block in blocks.items()},
         revisions={target: state.revision for target, state in states.items()},
         left_out={target: block.left_out for target, block in blocks.items()},
-        withheld=[],
+        withheld=[
+            Withheld(target, entry.id, state.withheld[entry.id])
+            for target, state in states.items()
+            for entry in state.document.entries
+            if entry.id in state.withheld
+        ],
         entries={target: list(block.entries) for target, block in blocks.items()},
     )
 
@@ -130,7 +135,7 @@ def describe_changes(frozen: FrozenSnapshot, profile: ProfileView, fence: Fence)
 
 
 def _block(state: StoreState) -> Block:
-    return render_block(state.target, state.document, Limits(state.usage.limit), {})
+    return render_block(state.target, state.document, Limits(state.usage.limit), state.withheld)
 
 
 EMPTY_SNAPSHOT = FrozenSnapshot(

@@ -96,7 +96,7 @@ class Session:
         self.watchers = 0
         self.told_stale = False
         self.redacted = False
-        self.changes_cache: tuple[tuple[int, int], str] | None = None
+        self.changes_cache: tuple[tuple[int, ...], str] | None = None
         self.answer: Any = None
         self._ended: dict[str, None] = {}
 

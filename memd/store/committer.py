@@ -133,6 +133,13 @@ class Committer:
         """Let a part ride with the next group, at the latest after a second; nobody waits for it."""
         self._put(part, committed, None)
 
+    def put(self, part: Part, committed: Callable[[], None], failed: Callable[[StoreError], None]) -> None:
+        """Make a part durable with the next group, which comes at once; ``committed`` or ``failed`` is called then."""
+        item = self._put(part, committed, None)
+        item.ticket = ticket = Ticket()
+        ticket.on_done(lambda done: failed(done.error) if isinstance(done.error, StoreError) else None)
+        self._urgent = True
+
     def put_session(
         self, record: SessionRecord, snapshot: SnapshotRecord | None = None, turns: Sequence[TurnRecord] = ()
     ) -> Ticket:

@@ -140,11 +140,64 @@ class PreimageRecord(msgspec.Struct, kw_only=True):
     data: bytes
 
 
+class OperationRecord(msgspec.Struct, array_like=True):
+    """One operation of a proposal."""
+
+    action: str
+    content: str | None = None
+    old_text: str | None = None
+    new_text: str | None = None
+    id: str | None = None
+    if_hash: str | None = None
+
+
+class FindingRecord(msgspec.Struct, array_like=True):
+    """What the scan found when a proposal was staged."""
+
+    rule: str
+    class_: str
+    severity: str
+    start: int
+    end: int
+    reason: str
+
+
+class ProposalRecord(msgspec.Struct, kw_only=True):
+    """A change that waits for a person, or waited.
+
+    ``state``: pending, needs_review (``problem`` says why), approved (as ``revision``), rejected, expired, or withdrawn: it
+    was never answered for. ``settled`` says by whom: client, pid, command, terminal, and what the person said.
+    """
+
+    id: str
+    profile: str
+    store: int
+    target: str
+    us: int
+    base: int
+    operations: list[OperationRecord]
+    findings: list[FindingRecord]
+    state: str = "pending"
+    problem: str = ""
+    origin: str
+    client: str = ""
+    uid: int = 0
+    pid: int = 0
+    session: str | None = None
+    turn: str | None = None
+    job: str | None = None
+    reason: str | None = None
+    settled_us: int | None = None
+    settled: dict[str, Any] = {}
+    revision: int | None = None
+
+
 class Part(msgspec.Struct, kw_only=True):
     """What one owner adds to a group commit: applied whole or not at all, with everything else in the group.
 
     ``undone`` marks revisions as undone by another (or by none again); ``checkpoints`` are file checkpoints
-    (store, revision); ``forget`` are request ids taken back by a compensating revision.
+    (store, revision); ``forget`` are request ids taken back by a compensating revision; ``approved`` are texts that a person
+    lets into prompts (store, SHA-256, microseconds).
     """
 
     revisions: list[RevisionRecord] = []
@@ -160,6 +213,8 @@ class Part(msgspec.Struct, kw_only=True):
     undone: list[tuple[int, int | None]] = []
     checkpoints: list[tuple[int, int]] = []
     forget: list[tuple[str, str]] = []
+    proposals: list[ProposalRecord] = []
+    approved: list[tuple[int, bytes, int]] = []
 
     @property
     def weight(self) -> int:
@@ -167,7 +222,8 @@ class Part(msgspec.Struct, kw_only=True):
         return (
             sum(len(item.data) for item in self.renderings)
             + sum(len(item.data) for item in self.preimages)
-            + 300 * (len(self.revisions) + len(self.events) + len(self.requests))
+            + sum(len(op.content or op.new_text or "") for item in self.proposals for op in item.operations)
+            + 300 * (len(self.revisions) + len(self.events) + len(self.requests) + len(self.proposals))
         )
 
     @property

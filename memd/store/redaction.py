@@ -43,8 +43,12 @@ class Redacted(msgspec.Struct, frozen=True):
     revisions: frozenset[int]
 
 
-def redact(journal: Journal, mask: Mask, *, stubs: frozenset[int] = frozenset()) -> Redacted:
+def redact(
+    journal: Journal, mask: Mask, *, stubs: frozenset[int] = frozenset(), live: frozenset[bytes] = frozenset()
+) -> Redacted:
     """Take the mask's texts out of every row; of the revisions ``stubs``, every text there is.
+
+    ``live``: SHA-256 of the texts that are in the stores now; approvals of others are forgotten.
 
     It may be run again at any time, and finishes what an earlier run left undone.
 
@@ -52,7 +56,7 @@ def redact(journal: Journal, mask: Mask, *, stubs: frozenset[int] = frozenset())
         NoSpace, IoFailure, Busy: With ``outcome`` "none" if no row was changed; "unknown" if rows were masked, but the
             text may still be in freed parts of the file. Run it again then.
     """
-    run = _Run(journal.connection, mask, stubs)
+    run = _Run(journal.connection, mask, stubs, live)
     try:
         run.begin()
     except sqlite3.Error as error:
@@ -102,12 +106,15 @@ def mask_answer(answer: bytes, mask: Mask) -> bytes:
 class _Run:
     """One transaction over all tables."""
 
-    def __init__(self, connection: sqlite3.Connection, mask: Mask, stubs: frozenset[int]) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, mask: Mask, stubs: frozenset[int], live: frozenset[bytes]
+    ) -> None:
         self.counts: dict[str, int] = {}
         self.revisions: set[int] = set()
         self._connection = connection
         self._mask = mask
         self._stubs = stubs
+        self._live = live
 
     def begin(self) -> None:
         """Everything but the COMMIT."""
@@ -122,6 +129,8 @@ class _Run:
         self._refusals()
         self._sessions()
         self._map("turn", {"turn": self._mask.text})
+        self._map("proposal", {"body": self._mask.packed})
+        self._approved()
         run("INSERT OR REPLACE INTO meta VALUES (?, 1)", (PENDING,))
 
     def _rows(self, table: str, columns: str, order: str) -> Iterator[tuple[Any, ...]]:
@@ -216,6 +225,14 @@ class _Run:
         text = self._mask.text
         self._map("refusal", {"text_hash": blanked, "reason": text, "session": text, "turn": text})
 
+    def _approved(self) -> None:
+        """Of an approved text there is only a hash, by which it could be guessed: those of texts that are gone go too."""
+        found = [
+            row for row in self._rows("approved", "store, text_hash", "store, text_hash") if row[1] not in self._live
+        ]
+        self._connection.executemany("DELETE FROM approved WHERE store=? AND text_hash=?", found)
+        self.counts["approved"] = len(found)
+
     def _sessions(self) -> None:
         """Ended sessions go, and snapshots nobody has; the others' are masked and get the hash of what they are now."""
         run = self._connection.execute
@@ -236,6 +253,7 @@ class _Run:
 
 _KEYS = {
     "event": ("seq",),
+    "proposal": ("profile", "id"),
     "refusal": ("id",),
     "session": ("id",),
     "turn": ("session", "turn"),

@@ -170,5 +170,12 @@ def _write_rare(connection: sqlite3.Connection, part: Part) -> None:
         connection.execute("UPDATE revision SET undone_by=? WHERE revision=?", (undone_by, revision))
     for store, revision in part.checkpoints:
         connection.execute("UPDATE store SET checkpoint=max(checkpoint, ?) WHERE id=?", (revision, store))
+    insert(
+        connection,
+        "proposal",
+        ("profile", "id", "us", "settled_us", "body"),
+        [(p.profile, p.id, p.us, p.settled_us, _encode(p)) for p in part.proposals],
+    )
+    insert(connection, "approved", ("store", "text_hash", "us"), part.approved)
     for profile, request_id in part.forget:
         connection.execute("DELETE FROM request WHERE profile=? AND request_id=?", (profile, request_id))

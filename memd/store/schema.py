@@ -17,7 +17,7 @@ from memd.errors import JournalTooNew
 if TYPE_CHECKING:
     from pathlib import Path
 
-VERSION = 1
+VERSION = 2
 
 SCHEMA = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -50,7 +50,19 @@ CREATE TABLE turn(session TEXT NOT NULL, turn TEXT NOT NULL, user INTEGER NOT NU
   us INTEGER NOT NULL, PRIMARY KEY(session, turn)) WITHOUT ROWID;
 """
 
-TABLES = frozenset(re.findall(r"CREATE TABLE (\w+)", SCHEMA))
+UPGRADES = {
+    2: """
+CREATE TABLE proposal(profile TEXT NOT NULL, id TEXT NOT NULL, us INTEGER NOT NULL, settled_us INTEGER,
+  body BLOB NOT NULL, PRIMARY KEY(profile, id)) WITHOUT ROWID;
+CREATE INDEX proposal_settled ON proposal(settled_us) WHERE settled_us IS NOT NULL;
+CREATE TABLE approved(store INTEGER NOT NULL, text_hash BLOB NOT NULL, us INTEGER NOT NULL,
+  PRIMARY KEY(store, text_hash)) WITHOUT ROWID;
+""",
+}
+"""What each version added to ``SCHEMA``, which is version 1. A new journal goes through all of them, an older one through
+those that it lacks, so that both are the same."""
+
+TABLES = frozenset(re.findall(r"CREATE TABLE (\w+)", SCHEMA + "".join(UPGRADES.values())))
 
 _VERSION_OFFSET = 60
 """Where SQLite keeps ``user_version`` in the file header (https://www.sqlite.org/fileformat.html, 1.3)."""
@@ -131,14 +143,22 @@ def _prepare(connection: sqlite3.Connection) -> None:
     if sys.platform == "darwin":
         run("PRAGMA fullfsync=1")
         run("PRAGMA checkpoint_fullfsync=1")
-    if run("PRAGMA user_version").fetchone()[0] == 0 and not run("SELECT 1 FROM sqlite_master").fetchone():
-        run("BEGIN IMMEDIATE")
-        for statement in SCHEMA.split(";\n"):
-            if statement.strip():
-                run(statement)
+    run("BEGIN IMMEDIATE")  # takes the exclusive lock now, not at the first commit
+    version = run("PRAGMA user_version").fetchone()[0]
+    fresh = version == 0 and not run("SELECT 1 FROM sqlite_master").fetchone()
+    if fresh:
+        _create(connection, SCHEMA)
+    missing = [number for number in sorted(UPGRADES) if fresh or 0 < version < number]
+    for number in missing:
+        _create(connection, UPGRADES[number])
+    if missing:
         run(f"PRAGMA user_version={VERSION}")
-        run("COMMIT")
+    run("COMMIT")
+    if missing:
         run("PRAGMA wal_checkpoint(TRUNCATE)")  # so that the header tells the version without SQLite
-    else:
-        run("BEGIN IMMEDIATE")  # takes the exclusive lock now, not at the first commit
-        run("COMMIT")
+
+
+def _create(connection: sqlite3.Connection, statements: str) -> None:
+    for statement in statements.split(";\n"):
+        if statement.strip():
+            connection.execute(statement)

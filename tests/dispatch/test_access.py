@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memd.dispatch import method_table
-from memd.dispatch.access import RANK, RESERVED, Access, Level, Role, lower, rank_of, require
+from memd.dispatch.access import RANK, Access, Level, Role, lower, rank_of, require
 from memd.errors import PermissionDenied
 
 LEVELS: list[Access] = ["none", "read", "add", "full"]
@@ -26,6 +26,8 @@ MATRIX: dict[Level, set[str]] = {
         "events.subscribe",
         "events.unsubscribe",
         "events.wait",
+        "approval.list",
+        "scan.check",
         "daemon.status",
         "daemon.metrics",
         "profile.list",
@@ -41,6 +43,8 @@ MATRIX: dict[Level, set[str]] = {
         "profile.export",
     },
     "operator": {
+        "approval.approve",
+        "approval.reject",
         "history.redact",
         "memory.wipe",
         "profile.create",
@@ -87,9 +91,3 @@ def test_an_operator_who_asked_for_less_has_less() -> None:
     """The socket adds to full access only."""
     assert rank_of("read", "operator") == rank_of("read", "agent")
     assert rank_of("full", "operator") > rank_of("full", "agent")
-
-
-def test_reserved_names_are_no_methods_yet() -> None:
-    """They leave the list when they are built."""
-    assert set() == set(RESERVED) & {row.name for row in method_table()}
-    assert {"operator"} == set(RESERVED.values())

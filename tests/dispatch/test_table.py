@@ -14,6 +14,8 @@ from memd.protocol.results import Empty
 MUTATIONS = {
     *(f"memory.{verb}" for verb in ("add", "replace", "edit", "remove", "apply", "wipe")),
     *(f"history.{verb}" for verb in ("undo", "redo", "restore", "redact")),
+    "approval.approve",
+    "approval.reject",
     "profile.create",
     "profile.import",
 }

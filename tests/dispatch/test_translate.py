@@ -38,7 +38,7 @@ def test_a_revision_has_its_provenance_and_leaves_out_what_is_not_there() -> Non
     """Texts of the journal are bytes."""
     changes = [ChangeRecord("replace", "e1", b"caf\xe9", b"caf\xc3\xa9", 0, 0, "agent")]
     record = RevisionRecord(revision=7, store=1, us=0, origin="user", client="cli", changes=changes)
-    plain = msgspec.to_builtins(translate.revision(RevisionRow(record, "user")))
+    plain = msgspec.to_builtins(translate.revision(RevisionRow(record, "user"), translate.as_it_is))
     always = {
         "revision",
         "target",
@@ -58,10 +58,10 @@ def test_a_revision_has_its_provenance_and_leaves_out_what_is_not_there() -> Non
     assert ("caf\ufffd", "café") == (plain["changes"][0]["before"], plain["changes"][0]["after"])
     assert "1970-01-01T00:00:00.000000Z" == plain["at"]
     changes[0].redacted = True
-    assert translate.revision(RevisionRow(record, "user")).redacted
+    assert translate.revision(RevisionRow(record, "user"), translate.as_it_is).redacted
 
 
 def test_an_undo_names_its_last_revision() -> None:
     """None if nothing was done."""
-    assert 9 == translate.undo_result(Undone((8, 9), (), (), {})).revision
-    assert translate.undo_result(Undone((), (), (("e1", "r"),), {})).revision is None
+    assert 9 == translate.undo_result(Undone((8, 9), (), (), {}), translate.as_it_is).revision
+    assert translate.undo_result(Undone((), (), (("e1", "r"),), {}), translate.as_it_is).revision is None

@@ -10,11 +10,13 @@ from msgspec.structs import replace as with_fields
 from support.hosts import CALLER, add, change, replace
 
 from memd.errors import IoFailure, NotFound
-from memd.profile.group import GROUP_OPERATIONS, Group, plan_group, text_hash
+from memd.profile.content import text_hash
+from memd.profile.editing import Edit
+from memd.profile.group import GROUP_OPERATIONS, Group, plan_group
 from memd.profile.importing import Import, Source
 from memd.profile.memory_store import MemoryStore
 from memd.profile.values import TARGETS, Limits, Mutation, Operation
-from memd.profile.work import Edit, Work
+from memd.profile.work import Work
 from memd.store.files import Files, Image
 from memd.store.place import locate
 

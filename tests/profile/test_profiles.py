@@ -235,10 +235,10 @@ class TestSettings:
         async with host.life() as life:
             await life.add("alpha")
             ticket = life.submit(add("beta"))
-            life.profile.reconfigure(replace(host.settings[0], stores=Stores(memory=False)))
+            await life.profiles.reconfigure(life.profile, replace(host.settings[0], stores=Stores(memory=False)))
             with trio.fail_after(1), pytest.raises(StoreDisabled):
                 await ticket.wait()
-            life.profile.reconfigure(host.settings[0])
+            await life.profiles.reconfigure(life.profile, host.settings[0])
             await life.add("gamma")
             assert ["alpha", "gamma"] == life.texts()
 

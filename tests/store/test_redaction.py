@@ -13,12 +13,15 @@ from memd.errors import Busy, IoFailure, NoSpace
 from memd.store import queries, redaction
 from memd.store.journal import Journal
 from memd.store.masking import Mask
+from memd.store.proposals import approved_of, proposals_of
 from memd.store.records import (
     ChangeRecord,
     EntryRecord,
     EventRecord,
+    OperationRecord,
     Part,
     PreimageRecord,
+    ProposalRecord,
     RefusalRecord,
     RenderingRecord,
     RequestRecord,
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
 
 TEXT = "hunter2"
 MASK = Mask([TEXT])
+LIVE = hashlib.sha256(b"a text that is in a store").digest()
 
 
 @pytest.fixture
@@ -53,6 +57,20 @@ def journal(tmp_path: Path, plan: FailingJournal) -> Iterator[Journal]:
 
 def packed(**fields: Any) -> bytes:
     return msgspec.msgpack.encode(fields)
+
+
+def proposal(proposal_id: str, text: str) -> ProposalRecord:
+    return ProposalRecord(
+        id=proposal_id,
+        profile="p",
+        store=1,
+        target="memory",
+        us=1,
+        base=0,
+        operations=[OperationRecord("add", text)],
+        findings=[],
+        origin="tool",
+    )
 
 
 def everything() -> Part:
@@ -109,6 +127,8 @@ def everything() -> Part:
             SnapshotRecord(id="n2", body=packed(text="of a closed session: hunter2")),
             SnapshotRecord(id="n3", body=packed(text="clean")),
         ],
+        proposals=[proposal("q1", TEXT), proposal("q2", "clean")],
+        approved=[(1, digest, 1), (1, LIVE, 1)],
         turns=[
             TurnRecord(session="s1", turn="t hunter2", user=True, status="open", us=1),
             TurnRecord(session="s3", turn="t", user=True, status="open", us=1),
@@ -122,14 +142,22 @@ def rows(journal: Journal, sql: str) -> list[tuple[Any, ...]]:
 
 def test_each_table_is_counted_and_clean(journal: Journal) -> None:
     """Counts are of rows that had to change or go; the file and its log hold nothing any more."""
-    done = redaction.redact(journal, MASK)
+    done = redaction.redact(journal, MASK, live=frozenset({LIVE}))
     assert {
         "revision": 3, "rendering": 1, "preimage": 1, "event": 1, "request": 3, "refusal": 1, "session": 2,
-        "snapshot": 2, "turn": 1, "set_aside": 0,
+        "snapshot": 2, "turn": 1, "proposal": 1, "approved": 1, "set_aside": 0,
     } == done.tables  # fmt: skip
     assert frozenset({1, 2, 3}) == done.revisions
     journal.close(clean=True)
     assert TEXT.encode() not in journal.path.read_bytes()
+
+
+def test_a_proposal_stays_without_the_text_and_an_approval_goes_with_it(journal: Journal) -> None:
+    """A person still sees that something was proposed; by a hash the text could be guessed."""
+    redaction.redact(journal, MASK, live=frozenset({LIVE}))
+    texts = {one.id: one.operations[0].content for one in proposals_of(journal, "p")}
+    assert {"q1": "[redacted]", "q2": "clean"} == texts
+    assert {LIVE} == approved_of(journal, 1)
 
 
 def test_the_log_is_emptied_while_the_journal_is_open(journal: Journal, tmp_path: Path) -> None:

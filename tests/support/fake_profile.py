@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
+from support.fake_approvals import FakeApprovals
 
 from memd.config import ProfileSettings
 from memd.deferred import Ticket
@@ -18,6 +19,7 @@ from memd.profile.edits import apply_batch, apply_operation
 from memd.profile.entries import Document
 from memd.profile.history import ANY, RevisionRow
 from memd.profile.inverse import difference, replace_all, text_diff
+from memd.profile.scans import Scans
 from memd.profile.values import (
     TARGETS,
     Applied,
@@ -36,14 +38,17 @@ from memd.profile.values import (
     Undone,
     usage_of,
 )
+from memd.scan import Scanner, verdict
 from memd.store.records import ChangeRecord, EventRecord, RevisionRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from memd.profile.history import Chosen, Explanation, Selector
+    from memd.scan import Finding, Verdict
 
 START_US = 1_700_000_000_000_000
+SCANS = Scans(Scanner())
 
 
 class MemoryEvents:
@@ -96,6 +101,7 @@ class MemoryProfile:
         self.conflicts: tuple[tuple[str, str], ...] = ()
         self.entered: list[str] = []
         self.refuses: WireError | None = None
+        self.approvals = FakeApprovals(self)
         self._revision = 0
         self._made = 0
 
@@ -106,6 +112,13 @@ class MemoryProfile:
 
     def head(self) -> tuple[int, int]:
         return (self.states["memory"].revision, self.states["user"].revision)
+
+    def mask(self, text: str) -> str:
+        return SCANS.masked(text)
+
+    async def check(self, text: str) -> tuple[tuple[Finding, ...], Verdict]:
+        found = SCANS.findings(text)
+        return found, verdict(found)
 
     def look_due(self) -> bool:
         return self.due

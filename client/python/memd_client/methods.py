@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any, Literal, TypedDict, Unpack
 
+    from memd_client.proposals import Checked, Proposal, ProposalList
     from memd_client.redacted import Redacted
     from memd_client.types import Target
 
@@ -217,6 +218,35 @@ class Methods:
     def history_restore(self, target: Target, revision: int, **options: Unpack[RestoreOptions]) -> types.Undone:
         """Make a store what it was at a revision, as a new revision."""
         return types.Undone(self.request("history.restore", {"target": target, "revision": revision, **options}))
+
+    # -- approval ------------------------------------------------------------------------------------------------------
+
+    def approval_list(self) -> ProposalList:
+        """Return what waits for a person, oldest first."""
+        from memd_client.proposals import ProposalList  # noqa: PLC0415 - as above
+
+        return ProposalList(self.request("approval.list", {}))
+
+    def approval_approve(
+        self,
+        id: str,  # noqa: A002 - the protocol's name
+        content: str | None = None,
+        **options: Unpack[MutationOptions],
+    ) -> types.Mutation:
+        """Apply a proposal, or let a withheld entry into prompts. For operators."""
+        return types.Mutation(self.request("approval.approve", {"id": id, "content": content, **options}))
+
+    def approval_reject(self, id: str, **options: Unpack[MutationOptions]) -> Proposal:  # noqa: A002 - as above
+        """Settle a proposal without applying it. For operators."""
+        from memd_client.proposals import Proposal  # noqa: PLC0415 - as above
+
+        return Proposal(self.request("approval.reject", {"id": id, **options}))
+
+    def scan_check(self, text: str, where: Literal["memory", "context"] = "context") -> Checked:
+        """Say what the scan finds in a text that is to enter a prompt."""
+        from memd_client.proposals import Checked  # noqa: PLC0415 - as above
+
+        return Checked(self.request("scan.check", {"text": text, "where": where}))
 
     # -- events, profiles, daemon --------------------------------------------------------------------------------------
 

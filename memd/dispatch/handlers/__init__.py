@@ -5,10 +5,23 @@ What comes in: the rows of each area. What goes out: ``method_table``. What must
 
 from __future__ import annotations
 
-from memd.dispatch.handlers import daemon, event, hello, history, memory, profile, rpc, session, tool, turn
+from memd.dispatch.handlers import (
+    approval,
+    daemon,
+    event,
+    hello,
+    history,
+    memory,
+    profile,
+    rpc,
+    scan,
+    session,
+    tool,
+    turn,
+)
 from memd.dispatch.table import MethodTable
 
-AREAS = (hello, session, turn, memory, tool, history, event, profile, daemon, rpc)
+AREAS = (hello, session, turn, memory, tool, history, approval, scan, event, profile, daemon, rpc)
 
 
 def method_table() -> MethodTable:

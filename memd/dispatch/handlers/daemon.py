@@ -47,6 +47,7 @@ def status(context: Context, _params: p.DaemonStatus) -> results.StatusResult:
     figures = services.control.statistics()
     profiles = [services.profiles[name] for name in sorted(services.profiles)]
     notices = [*services.control.notices(), *(notice for profile in profiles for notice in store_notices(profile))]
+    pending = [profile.approvals.pending() for profile in profiles]
     return results.StatusResult(
         server=server_info(services.control),
         uptime_s=max(0, services.clock() - figures.started_us) // US,
@@ -55,7 +56,9 @@ def status(context: Context, _params: p.DaemonStatus) -> results.StatusResult:
         sessions=services.sessions.statistics().sessions,
         profiles=[translate.profile_info(profile) for profile in profiles],
         jobs={},
-        pending=results.Pending(count=0, oldest_s=0),
+        pending=results.Pending(
+            count=sum(count for count, _ in pending), oldest_s=max((oldest for _, oldest in pending), default=0)
+        ),
         notices=[translate.notice(item) for item in notices],
     )
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from memd.dispatch.ports import Control
 
 FEATURES = (
+    "approval",
+    "approval.entries",
     "errors.pair",
     "events",
     "history",
@@ -29,9 +31,12 @@ FEATURES = (
     "memory.tool",
     "profiles",
     "request_id",
+    "scan",
+    "scan.check",
     "sessions",
     "snapshot.changes",
     "snapshot.fence",
+    "snapshot.withheld",
     "turns",
 )
 """Capabilities that a client may ask for by name. Parts that are not there yet are not named."""

@@ -29,23 +29,26 @@ async def list_revisions(context: Context, params: p.HistoryList) -> results.Rev
         limit=params.limit,
         before=params.before,
     )
-    return results.RevisionList(revisions=[translate.revision(row) for row in rows], next=following)
+    return results.RevisionList(
+        revisions=[translate.revision(row, context.profile.mask) for row in rows], next=following
+    )
 
 
 async def show(context: Context, params: p.HistoryShow) -> results.RevisionShown:
     """One revision, and what stood after it."""
     row, entries = await context.profile.show_revision(params.revision)
     stores = types.PerStore(
-        memory=[translate.entry(item) for item in entries["memory"]],
-        user=[translate.entry(item) for item in entries["user"]],
+        memory=[translate.past_entry(item, context.profile.mask) for item in entries["memory"]],
+        user=[translate.past_entry(item, context.profile.mask) for item in entries["user"]],
     )
-    return results.RevisionShown(**translate.revision_fields(row), entries=stores)
+    return results.RevisionShown(**translate.revision_fields(row, context.profile.mask), entries=stores)
 
 
 async def diff(context: Context, params: p.HistoryDiff) -> results.DiffResult:
     """What differs between two revisions of a store."""
     text, changes = await context.profile.diff(params.target, params.from_, params.to)
-    return results.DiffResult(text=text, changes=translate.target_changes(changes))
+    mask = context.profile.mask
+    return results.DiffResult(text=mask(text), changes=translate.target_changes(changes, mask))
 
 
 async def undo(context: Context, params: p.HistoryUndo) -> results.UndoResult:
@@ -65,7 +68,7 @@ async def restore(context: Context, params: p.HistoryRestore) -> results.UndoRes
         planned = await context.profile.preview_restore(
             params.target, params.revision, writing.caller, if_revision=params.if_revision
         )
-        return translate.undo_result(planned)
+        return translate.undo_result(planned, context.profile.mask)
     undone = await context.profile.restore(
         params.target,
         params.revision,
@@ -74,7 +77,7 @@ async def restore(context: Context, params: p.HistoryRestore) -> results.UndoRes
         fingerprint=fingerprint("history.restore", params),
         if_revision=params.if_revision,
     )
-    return translate.undo_result(undone)
+    return translate.undo_result(undone, context.profile.mask)
 
 
 async def redact(context: Context, params: p.HistoryRedact) -> results.Redacted:
@@ -105,7 +108,7 @@ async def _undo(context: Context, params: p.SelectorParams, *, redo: bool) -> re
         planned = await context.profile.preview_undo(
             selector, writing.caller, redo=redo, if_revision=params.if_revision
         )
-        return translate.undo_result(planned)
+        return translate.undo_result(planned, context.profile.mask)
     undone = await context.profile.undo(
         selector,
         writing.caller,
@@ -114,7 +117,7 @@ async def _undo(context: Context, params: p.SelectorParams, *, redo: bool) -> re
         fingerprint=mark,
         if_revision=params.if_revision,
     )
-    return translate.undo_result(undone)
+    return translate.undo_result(undone, context.profile.mask)
 
 
 def _selector(params: p.SelectorParams) -> Selector:

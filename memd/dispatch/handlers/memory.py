@@ -6,6 +6,7 @@ not be here: how a change is made (``memd/profile``), who may (the table).
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -37,7 +38,7 @@ def changing(action: Action) -> Callable[[Context, p.OperationParams], Pending]:
     def handler(context: Context, params: p.OperationParams) -> Pending:
         wanted = operation({**msgspec.structs.asdict(params), "action": action})
         write = Write(method, params.target, (wanted,))
-        return submit(context, write, params, _mutation)
+        return submit(context, write, params, partial(_mutation, context.profile))
 
     return handler
 
@@ -125,8 +126,8 @@ def wipe(context: Context, params: p.MemoryWipe) -> Pending:
     return Pending(ticket, settle)
 
 
-def _mutation(committed: Committed, writing: Writing) -> types.Mutation:
-    return translate.mutation(committed, writing.notices)
+def _mutation(profile: Profile, committed: Committed, writing: Writing) -> types.Mutation:
+    return translate.mutation(committed, writing.notices, profile.state(committed.target).findings)
 
 
 def _applied(committed: Committed, writing: Writing) -> types.ApplyResult:

@@ -83,7 +83,7 @@ async def import_profile(context: Context, params: p.ProfileImport) -> results.P
         )
     return results.ProfileImported(
         revisions=list(done.revisions),
-        changes=translate.target_changes(done.changes),
+        changes=translate.target_changes(done.changes, profile.mask),
         usage=translate.some_stores({target: translate.usage(item) for target, item in done.usage.items()}),
         notices=[translate.notice(item) for item in (*done.notices, *writing.notices)],
         replayed=done.replayed,
@@ -114,7 +114,7 @@ async def _all_revisions(profile: Profile) -> list[types.Revision]:
     before: int | None = None
     while True:
         rows, before = await profile.list_revisions(limit=PAGE, before=before)
-        found.extend(translate.revision(row) for row in rows)
+        found.extend(translate.revision(row, profile.mask) for row in rows)
         if before is None:
             return found
 

@@ -57,10 +57,11 @@ def _open(context: Context, params: p.SessionOpen) -> Opened:
 
 def _opened(context: Context, opened: Opened, params: p.SessionOpen) -> results.SessionOpened:
     session = opened.session
-    frozen, changes = EMPTY_SNAPSHOT, ""
+    frozen, changes, pending = EMPTY_SNAPSHOT, "", (0, 0)
     notices: list[Notice] = []
     if context.may("read"):
         frozen = session.frozen or EMPTY_SNAPSHOT
+        pending = context.profile.approvals.pending()
         changes = context.services.sessions.changes(session, context.profile)
         notices = [*store_notices(context.profile), *snapshot_notices(frozen, redacted=session.redacted)]
     return results.SessionOpened(
@@ -71,7 +72,7 @@ def _opened(context: Context, opened: Opened, params: p.SessionOpen) -> results.
         changes_text=changes,
         fence=results.Fence(open=session.fence.open, close=session.fence.close),
         tool=tool_schema(params.style),
-        pending=results.Pending(count=0, oldest_s=0),
+        pending=results.Pending(count=pending[0], oldest_s=pending[1]),
         notices=[translate.notice(item) for item in notices],
     )
 

@@ -26,6 +26,7 @@ from memd.errors import (
     WireError,
 )
 from memd.profile.aliases import tool_operations
+from memd.profile.snapshot import withheld_marker
 from memd.profile.values import TARGETS
 from memd.protocol import params as p, results, types
 
@@ -34,13 +35,16 @@ if TYPE_CHECKING:
 
     from memd.deferred import Ticket
     from memd.dispatch.context import Context, Writing
-    from memd.profile.values import Committed, Target
+    from memd.profile.values import Committed, StoreState, Target
 
 FOR_MODELS = (CurationError, Conflict, TurnBudgetExhausted, StoreDisabled, StoreError, PermissionDenied, InvalidParams)
 """What a model is told. Everything else is the host's business."""
 
 NOTHING_TO_READ = {"unreadable": StoreUnreadable.wire_name, "disabled": StoreDisabled.wire_name}
 """Conditions of a store in which no entries are known, and the errors a model is told."""
+
+FOR_PEOPLE = ("staged", "approved")
+"""Notices that say what a person can do; the message has what concerns a model."""
 
 REPAIRABLE = (CurationError, Conflict, InvalidParams)
 """After these another, repaired call makes sense."""
@@ -78,12 +82,14 @@ def _write(context: Context, params: p.MemoryTool, write: Write) -> results.Tool
 
 
 def _done(committed: Committed, writing: Writing) -> results.ToolAnswer:
-    notices = [item.message for item in (*committed.notices, *writing.notices)]
+    told = [item for item in committed.notices if item.name not in FOR_PEOPLE]
+    notices = [item.message for item in (*told, *writing.notices)]
     return results.ToolAnswer(
         success=True,
         done=True,
         message=" ".join([committed.message, *notices]),
         usage=translate.usage_line(committed.usage),
+        staged=committed.staged,
     )
 
 
@@ -94,7 +100,7 @@ async def _look_and_read(context: Context, target: Target) -> results.ToolAnswer
 
 def _read(context: Context, target: Target) -> results.ToolAnswer:
     state = context.profile.state(target)
-    entries = [translate.entry_ref(item) for item in state.document.entries]
+    entries = [translate.entry_ref(item, state) for item in state.document.entries]
     if state.condition in NOTHING_TO_READ:  # not the same as empty: a model told so would save everything anew
         return results.ToolAnswer(
             success=False,
@@ -129,13 +135,21 @@ def _refused(context: Context, target: Target | None, error: WireError) -> resul
         usage="" if state is None else translate.usage_line(state.usage),
         error=error.wire_name,
         current_entries=(
-            [translate.entry_ref(item) for item in state.document.entries] if state is not None and repairable else None
+            [translate.entry_ref(item, state) for item in state.document.entries]
+            if state is not None and repairable
+            else None
         ),
         matches=None
         if matches is None
-        else [types.EntryRef(id=m["id"], chars=m["chars"], text=m["text"]) for m in matches],
+        else [types.EntryRef(id=m["id"], chars=m["chars"], text=_matched(m, state)) for m in matches],
         failures=None if failures is None else types.Failures(count=failures["count"], limit=failures["limit"]),
     )
+
+
+def _matched(match: dict[str, Any], state: StoreState | None) -> str:
+    """The text of a match; of an entry that is kept out of prompts, that it is."""
+    rule = None if state is None else state.withheld.get(match["id"])
+    return str(match["text"]) if rule is None else withheld_marker(match["id"], rule)
 
 
 def _target_of(arguments: dict[str, Any]) -> Target | None:
