@@ -163,7 +163,7 @@ class Preparer:
                 msg,
                 path=store.place.path,
             )
-        if store.starting or not would_drop(store.document, image.data):
+        if store.starting or not would_drop(store.document, image.data, store.gone):
             store.unsettled = None
             return True
         if store.unsettled is None:

@@ -134,11 +134,13 @@ class Swapper:
         seen = draft.image.data or b""
         if displaced.data != seen:
             base = identify(parse(seen), draft.document)
-            if not would_drop(base, displaced.data):  # else: what it is meant to become shows at the second look
-                store.take_in(Foreign(base, displaced.data, displaced.written_us(), displaced.path))
+            if not would_drop(
+                base, displaced.data, store.gone
+            ):  # else: what it is meant to become shows at the second look
+                store.take_in(Foreign(base, displaced.data, displaced.written_us(), displaced.path, draft.now_us))
                 seen = displaced.data
                 displaced.path = ""  # the name goes once this is durable; what comes later has the descriptor only
-        store.lingering.append(Lingering(trio.current_time() + SECOND_LOOK_S, displaced, seen))
+        store.lingering.append(Lingering(trio.current_time() + SECOND_LOOK_S, displaced, seen, draft.now_us))
 
     async def second_looks(self, store: MemoryStore, now: float) -> None:
         """Look once more at the displaced files that are due, in one hop; bytes that came since are outside edits."""
@@ -162,7 +164,7 @@ class Swapper:
                 continue  # it cannot be read now: if it still has a name the next start judges it
             if data != lingering.seen:
                 base = identify(parse(lingering.seen), store.document)
-                store.take_in(Foreign(base, data, written_us, path))
+                store.take_in(Foreign(base, data, written_us, path, lingering.after_us))
             elif path:
                 store.leftovers.append(path)
 
