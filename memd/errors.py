@@ -351,17 +351,19 @@ def from_oserror(error: OSError, path: str | os.PathLike[str], *, step: str) -> 
     if number in _NO_SPACE:
         return NoSpace(message + "; free some room, the old file is intact", path=where, errno=number)
     if number in _READ_ONLY:
-        return ReadOnly(message + _mode_of(where), path=where, errno=number)
+        facts = file_facts(where)
+        detail = f", mode {facts['mode']}, owner {facts['owner']}" if facts else ""
+        return ReadOnly(message + detail, path=where, errno=number, **facts)
     return IoFailure(message, path=where, errno=number)
 
 
-def _mode_of(path: str) -> str:
-    """``, mode 0444, owner 1000`` of the path, or nothing if it cannot be looked at."""
+def file_facts(path: str) -> dict[str, Any]:
+    """``{mode: "0444", owner: 1000}`` of what stands at the path, for an error's data; empty if it cannot be looked at."""
     try:
-        status = os.stat(path)
+        status = os.stat(path, follow_symlinks=False)
     except OSError:
-        return ""
-    return f", mode {status.st_mode & 0o7777:04o}, owner {status.st_uid}"
+        return {}
+    return {"mode": f"{status.st_mode & 0o7777:04o}", "owner": status.st_uid}
 
 
 _NO_SPACE = frozenset({errno_names.ENOSPC, errno_names.EDQUOT, errno_names.EFBIG})

@@ -20,7 +20,7 @@ from memd.profile.entries import Document, Entry, parse
 from memd.profile.merge import choose_base, merge, split_appended
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Container, Sequence
 
     from memd.profile.merge import Merged
     from memd.profile.values import Stamp
@@ -73,14 +73,23 @@ class Older:
     us: int = 0
 
 
-def would_drop(head: Document, data: bytes | None) -> bool:
-    """True if adopting these bytes would take an entry away."""
+def would_drop(head: Document, data: bytes | None, gone: Container[int] = ()) -> bool:
+    """True if adopting these bytes would take an entry away, or bring one back that was taken away (``mark`` in ``gone``).
+
+    Who writes an old version line by line and then something new passes through the old version as it was, which would
+    be a deliberate restore if it stayed like that.
+    """
     if data is None:
         return bool(head.entries)
     theirs = split_appended(head, data) or parse(data)
     missing = Counter(entry.text for entry in head.entries)
     missing.subtract(Counter(entry.text for entry in theirs.entries))
-    return any(count > 0 for count in missing.values())
+    return any(count > 0 or (count < 0 and mark(text) in gone) for text, count in missing.items())
+
+
+def mark(text: str) -> int:
+    """What is remembered of a text that was taken away: of no use in another process, and nobody can read it."""
+    return hash(text)
 
 
 def needs_base(head: Document, data: bytes | None) -> bool:
@@ -123,9 +132,10 @@ def adopt(  # noqa: PLR0913 - a three-way merge with its circumstances, each of 
     if not theirs.entries:  # whoever empties a file means what is in it now, whatever else it once had
         return merge(last, theirs, head, stamp=stamp, new_id=new_id)
     if any(rendering.data is not None and _same(rendering.document, theirs) for rendering in older):
-        # A deliberate restore, also if it has another final newline or other borders than we once wrote.
+        # A deliberate restore, also if it has another final newline or other borders than we once wrote. It is one of what
+        # was in the file then: where that came to light late, what was changed here since stays.
         protect = frozenset(entry.id for entry in head.entries if entry.updated_us > changed_us - RECENT_US)
-        return merge(head, theirs, head, stamp=stamp, new_id=new_id, protect=protect)
+        return merge(last, theirs, head, stamp=stamp, new_id=new_id, protect=protect)
     candidates = [last, *(rendering.document for rendering in older)]
     for candidate in candidates:  # an older one: by a program that held it open
         appended = split_appended(candidate, data) if _may_go_on(theirs, candidate) else None

@@ -169,7 +169,7 @@ class Approvals:
                 self._guard.proposals.release(proposal.id)
                 settled = replace(proposal, state="expired", settled_us=now_us)
                 self._guard.proposals.put(settled)
-                self._add(self._settling(settled, f"nobody decided within {self._guard.approval["expiry_days"]} days"))
+                self._add(self._settling(settled, f"nobody decided within {self._guard.approval['expiry_days']} days"))
 
     async def recheck(self) -> None:
         """Try out what waits for stores that have changed, and note what fits no longer or again."""

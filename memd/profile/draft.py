@@ -224,6 +224,9 @@ class Draft:
         store = self.store
         if self.adopted and store.document.entries and not self.document.entries:
             store.emptied_after = store.revision
+        if any(change.before is not None for record in self.part.revisions for change in record.changes):
+            now = {entry.text for entry in self.document.entries}
+            store.forget_not(entry.text for entry in store.document.entries if entry.text not in now)
         store.document = self.document
         store.revision = self.revision
         store.used_ids |= self._new_ids

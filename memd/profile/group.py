@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 GROUP_OPERATIONS = 256
 OUTSIDE = Caller(origin="outside")
 FOREIGN_AGE_US = 2_000_000
-"""What a swap displaced comes to light within this time: the second look, and its slack."""
+"""What a swap displaced comes to light within this time, the second look and its slack, unless it is known better."""
 
 
 @dataclass
@@ -220,7 +220,7 @@ def _adopt_foreign(draft: Draft, foreign: Foreign, older: Sequence[Older]) -> No
         draft.document,
         foreign.data,
         older=[Older(store.data or b"", store.document), *older],
-        changed_us=draft.now_us - FOREIGN_AGE_US,
+        changed_us=foreign.after_us or draft.now_us - FOREIGN_AGE_US,
         stamp=draft.stamp("outside"),
         new_id=draft.new_id,
         last=foreign.base,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from memd.errors import StoreDisabled, StoreError, StoreUnreadable
+from memd.profile.adoption import mark
 from memd.profile.entries import Document, parse
 from memd.profile.foreign import is_foreign
 from memd.profile.values import Limits, Notice, StoreCondition, StoreState, Target, usage_of
@@ -22,7 +23,7 @@ from memd.store.place import Place, identity, locate
 from memd.store.records import EntryRecord, RenderingRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from memd.profile.adoption import Unsettled
     from memd.profile.entries import Entry
@@ -37,28 +38,34 @@ UNREADABLE_S = 0.3
 SECOND_LOOK_S = 1.0
 """How long a displaced file is kept open: a shell that had it open may still write to it."""
 
+GONE_LIMIT = 10_000
+"""Texts that were taken away and are remembered as such: as many as the thousand renderings can tell of, roughly."""
+
 
 @dataclass(slots=True)
 class Foreign:
     """Bytes that came to light after a swap.
 
-    ``base`` is what was in the file before them, ``written_us`` when they were written (0: unknown), ``path`` where they
-    still are until they are adopted (``""``: nowhere).
+    ``base`` is what was in the file before them, ``written_us`` when they were written (0: unknown; a sync client may set
+    it), ``path`` where they still are until they are adopted (``""``: nowhere), ``after_us`` the time of the commit before
+    whose swap they were not in the file (0: unknown).
     """
 
     base: Document
     data: bytes
     written_us: int = 0
     path: str = ""
+    after_us: int = 0
 
 
 @dataclass(slots=True)
 class Lingering:
-    """A displaced file kept open for a second look: when, and what we saw of it."""
+    """A displaced file kept open for a second look: when, what we saw of it, and the time of the commit that displaced it."""
 
     due: float
     displaced: Displaced
     seen: bytes
+    after_us: int = 0
 
 
 @dataclass(eq=False)
@@ -104,6 +111,7 @@ class MemoryStore:
     approved: set[bytes] = field(default_factory=set)
     guards: list[Guard] = field(default_factory=list)
     watchers: list[Callable[[], None]] = field(default_factory=list)
+    gone: dict[int, None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.lock = OutsideLock(self.place.configured)
@@ -181,6 +189,13 @@ class MemoryStore:
         """What was to be adopted could not be committed: not again at once."""
         if self.attention:
             self.retry_at = now + FAILED_S
+
+    def forget_not(self, texts: Iterable[str]) -> None:
+        """Remember that these texts were taken away, up to a bound (``adoption.would_drop``)."""
+        for text in texts:
+            self.gone[mark(text)] = None
+        while len(self.gone) > GONE_LIMIT:
+            del self.gone[next(iter(self.gone))]
 
     def publish(self) -> bool:
         """Publish the present state and tell the profiles that have it; True if its condition changed."""

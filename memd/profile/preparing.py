@@ -83,7 +83,8 @@ class Preparer:
         try:
             if store.reload:
                 await self._reload(store)
-            check_place = now - store.place_checked >= PLACE_CHECK_S
+            # What is missing or has lost entries may be another directory: before that is believed, one looks.
+            check_place = now - store.place_checked >= PLACE_CHECK_S or store.unsettled is not None
             found = await self._runner.run(_prepare_in_thread, store, check_place, drafts.get(store))
         except Busy as error:
             self._postpone(store, error, now + RETRY_S)
@@ -162,7 +163,7 @@ class Preparer:
                 msg,
                 path=store.place.path,
             )
-        if store.starting or not would_drop(store.document, image.data):
+        if store.starting or not would_drop(store.document, image.data, store.gone):
             store.unsettled = None
             return True
         if store.unsettled is None:

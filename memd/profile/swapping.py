@@ -134,26 +134,35 @@ class Swapper:
         seen = draft.image.data or b""
         if displaced.data != seen:
             base = identify(parse(seen), draft.document)
-            if not would_drop(base, displaced.data):  # else: what it is meant to become shows at the second look
-                store.take_in(Foreign(base, displaced.data, displaced.written_us(), displaced.path))
+            if not would_drop(
+                base, displaced.data, store.gone
+            ):  # else: what it is meant to become shows at the second look
+                store.take_in(Foreign(base, displaced.data, displaced.written_us(), displaced.path, draft.now_us))
                 seen = displaced.data
                 displaced.path = ""  # the name goes once this is durable; what comes later has the descriptor only
-        store.lingering.append(Lingering(trio.current_time() + SECOND_LOOK_S, displaced, seen))
+        store.lingering.append(Lingering(trio.current_time() + SECOND_LOOK_S, displaced, seen, draft.now_us))
 
     async def second_looks(self, store: MemoryStore, now: float) -> None:
-        """Look once more at the displaced files that are due, in one hop; bytes that came since are outside edits."""
+        """Look once more at the displaced files that are due, in one hop; bytes that came since are outside edits.
+
+        One that has changed is still being written: it is looked at again a second later, for as long as it changes.
+        """
         due: list[Lingering] = []
         while store.lingering and (store.lingering[0].due <= now or len(store.lingering) > LINGERING_LIMIT):
             due.append(store.lingering.popleft())
         if due:
-            found = await self._runner.run(_look_and_close, [lingering.displaced for lingering in due])
+            found = await self._runner.run(_look, due, True)
             self._note_late(store, due, found)
+            for lingering, (data, _) in zip(due, found, strict=True):
+                if data is not None and lingering.displaced.descriptor >= 0:
+                    displaced = Displaced(data, lingering.displaced.descriptor)  # the name went with what was noted
+                    store.lingering.append(Lingering(now + SECOND_LOOK_S, displaced, data, lingering.after_us))
 
     def last_looks(self, store: MemoryStore) -> None:
         """At the end: look at every displaced file now and close it."""
         due = list(store.lingering)
         store.lingering.clear()
-        self._note_late(store, due, _look_and_close([lingering.displaced for lingering in due]))
+        self._note_late(store, due, _look(due, False))
 
     def _note_late(self, store: MemoryStore, due: Sequence[Lingering], found: Sequence[_Looked]) -> None:
         for lingering, (data, written_us) in zip(due, found, strict=True):
@@ -162,7 +171,7 @@ class Swapper:
                 continue  # it cannot be read now: if it still has a name the next start judges it
             if data != lingering.seen:
                 base = identify(parse(lingering.seen), store.document)
-                store.take_in(Foreign(base, data, written_us, path))
+                store.take_in(Foreign(base, data, written_us, path, lingering.after_us))
             elif path:
                 store.leftovers.append(path)
 
@@ -272,11 +281,14 @@ def _taken_back(draft: Draft, change: dict[str, Any]) -> Iterator[tuple[str, str
         yield "approval.settled", record.id, {"state": record.state}
 
 
-def _look_and_close(displaced: Sequence[Displaced]) -> list[_Looked]:
+def _look(due: Sequence[Lingering], keep_changing: bool) -> list[_Looked]:
+    """What the displaced files hold now; closed, but for those that have changed and are to be kept. Blocks."""
     found = []
-    for item in displaced:
-        found.append((item.look_again(), item.written_us()))
-        item.close()
+    for item in due:
+        data = item.displaced.look_again()
+        found.append((data, item.displaced.written_us()))
+        if data is None or data == item.seen or not keep_changing:
+            item.displaced.close()
     return found
 
 

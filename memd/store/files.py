@@ -20,9 +20,9 @@ import stat
 
 import msgspec
 
-from memd.errors import IoFailure, ReadOnly, StoreUnreadable, from_oserror
+from memd.errors import IoFailure, ReadOnly, StoreUnreadable, file_facts, from_oserror
 from memd.store.exchange import UNSUPPORTED, exchange, rename_new
-from memd.store.place import Place, fsync_directory
+from memd.store.place import Place, fsync_directory, is_mount_point
 
 READ_LIMIT = 1024 * 1024
 """Largest memory file that is read, in bytes; a larger one is left untouched (limits count a few thousand)."""
@@ -244,20 +244,20 @@ class Files:
         if not stat.S_ISREG(status.st_mode):
             kind = "a directory" if stat.S_ISDIR(status.st_mode) else "not a regular file"
             msg = f"{place.path} is {kind}"
-            raise StoreUnreadable(msg, path=place.path)
+            raise StoreUnreadable(msg, path=place.path, **file_facts(place.path))
         if status.st_size > READ_LIMIT:
             msg = (
                 f"{place.path} has {status.st_size:,} bytes, more than the {READ_LIMIT:,} that are read: "
                 "it is left untouched"
             )
-            raise StoreUnreadable(msg, path=place.path)
+            raise StoreUnreadable(msg, path=place.path, **file_facts(place.path))
         return Image(
             _read_all(descriptor),
             _signature(status),
             stat.S_IMODE(status.st_mode),
             status.st_uid,
             status.st_gid,
-            status.st_nlink > 1 or status.st_dev != place.device,
+            status.st_nlink > 1 or status.st_dev != place.device or is_mount_point(descriptor, place.directory),
         )
 
     def _fill(self, descriptor: int, data: bytes, place: Place, like: Image) -> None:
@@ -278,7 +278,7 @@ class Files:
             os.fchown(descriptor, like.uid, like.gid)
         except OSError as error:
             msg = f"{place.path} belongs to uid {like.uid}, gid {like.gid}, which memd cannot keep when writing it"
-            raise ReadOnly(msg, path=place.path, errno=error.errno) from error
+            raise ReadOnly(msg, path=place.path, errno=error.errno, **file_facts(place.path)) from error
 
     def _put_new(self, place: Place, temp: str) -> bool:
         """Give the temp file the target's name where there is none; False if somebody made one since we looked."""
@@ -350,12 +350,11 @@ class Files:
 
 
 def _unreadable(error: OSError, path: str) -> StoreUnreadable:
-    detail = ""
-    with contextlib.suppress(OSError):
-        status = os.stat(path, follow_symlinks=False)
-        detail = f", mode {stat.S_IMODE(status.st_mode):04o}, owner {status.st_uid}"
+    facts = file_facts(path)
+    detail = f", mode {facts['mode']}, owner {facts['owner']}" if facts else ""
     label = errno.errorcode.get(error.errno or 0, "?")
-    return StoreUnreadable(f"{path} cannot be read: {error.strerror} ({label}{detail})", path=path, errno=error.errno)
+    msg = f"{path} cannot be read: {error.strerror} ({label}{detail})"
+    return StoreUnreadable(msg, path=path, errno=error.errno, **facts)
 
 
 def _signature(status: os.stat_result) -> Signature:

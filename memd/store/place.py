@@ -17,6 +17,7 @@ from memd.errors import StoreUnreadable, from_oserror
 
 DIRECTORY_MODE = 0o700
 _MAX_LINKS = 16
+_O_PATH = getattr(os, "O_PATH", 0)
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -101,10 +102,37 @@ def identity(directory: str) -> tuple[int, int]:
     return (status.st_dev, status.st_ino) if stat.S_ISDIR(status.st_mode) else (0, 0)
 
 
+def is_mount_point(descriptor: int, directory: str) -> bool:
+    """True if an open file is mounted over its name in the directory: such a name can be neither exchanged nor renamed.
+
+    A file of the same file system has the same device, so that only the mount's own number tells (Linux; else False).
+    """
+    try:
+        parent = os.open(directory, _O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        return _mount_of(descriptor) != _mount_of(parent)
+    finally:
+        os.close(parent)
+
+
 def in_git_work_tree(directory: str) -> bool:
     """True if the directory or one above it is the top of a Git work tree."""
     path = Path(directory)
     return any((parent / ".git").exists() for parent in (path, *path.parents))
+
+
+def _mount_of(descriptor: int) -> bytes:
+    """The number of the mount that an open file is reached through; empty where the system does not tell."""
+    try:
+        info = os.open(f"/proc/self/fdinfo/{descriptor}", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        return os.read(info, 512).partition(b"mnt_id:")[2].partition(b"\n")[0]
+    finally:
+        os.close(info)
 
 
 def _follow(path: str, roots: tuple[str, ...], uid: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import socket
 import subprocess
 from typing import TYPE_CHECKING, Any
 
@@ -186,7 +187,7 @@ def test_a_link_is_followed_and_stays_a_link(daemon: DaemonProcess) -> None:
     assert (True, "linked\n§\nmore\n") == (daemon.memory.is_symlink(), (real / "notes.md").read_text())
 
 
-@pytest.mark.parametrize("kind", ["directory", "fifo", "large"])
+@pytest.mark.parametrize("kind", ["directory", "fifo", "large", "socket"])
 def test_something_else_in_its_place(daemon: DaemonProcess, kind: str) -> None:
     """Unreadable is not empty: typed, with the path, bytes untouched, the last good state served."""
     with started(daemon) as peer:
@@ -195,7 +196,9 @@ def test_something_else_in_its_place(daemon: DaemonProcess, kind: str) -> None:
         _put_odd(daemon.memory, kind)
         error = refused(lambda: add(peer, "more"))
         assert ("store_unreadable", "none") == (error["name"], error["data"]["outcome"])
-        assert str(daemon.memory) == error["data"]["path"]
+        found = daemon.memory.stat()
+        facts = {"path": str(daemon.memory), "mode": f"{found.st_mode & 0o7777:04o}", "owner": os.geteuid()}
+        assert facts == {name: error["data"][name] for name in facts}
         assert (["good"], "stale") == (texts(peer), condition(peer))
         _take_odd(daemon.memory, kind)
         (daemon.home / "mem/saved").rename(daemon.memory)
@@ -210,11 +213,12 @@ def test_no_permission(daemon: DaemonProcess) -> None:
         daemon.memory.chmod(0)
         error = refused(lambda: add(peer, "gamma"))
         assert ("store_unreadable", 13) == (error["name"], error["data"]["errno"])
+        assert ("0000", os.geteuid()) == (error["data"]["mode"], error["data"]["owner"])
         assert "mode 0000" in error["message"]
         daemon.memory.chmod(0o444)
         (daemon.home / "mem").chmod(0o555)
         error = refused(lambda: add(peer, "gamma"))
-        assert ("read_only", 13) == (error["name"], error["data"]["errno"])
+        assert ("read_only", 13, "0444") == (error["name"], error["data"]["errno"], error["data"]["mode"])
         assert (["alpha", "beta"], "read_only") == (texts(peer), condition(peer))
         (daemon.home / "mem").chmod(0o700)
         daemon.memory.chmod(0o600)
@@ -293,6 +297,9 @@ def _put_odd(path: Path, kind: str) -> None:
         path.mkdir()
     elif kind == "fifo":
         os.mkfifo(path)
+    elif kind == "socket":
+        with socket.socket(socket.AF_UNIX) as sock:
+            sock.bind(str(path))
     else:
         with path.open("wb") as file:
             file.truncate(50 * 1024 * 1024)

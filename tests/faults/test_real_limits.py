@@ -83,6 +83,7 @@ def test_a_small_file_system_that_is_full(daemon: DaemonProcess) -> None:
 def test_a_limit_on_the_size_of_files(daemon: DaemonProcess) -> None:
     """SIGXFSZ ends nobody: what does not fit is refused, and all that was acknowledged is there without the limit."""
     daemon.configure("[limits]\nmemory = 10000000\n")
+    daemon.env["PYTHONDONTWRITEBYTECODE"] = "1"
     daemon.wrapper = ["sh", "-c", 'ulimit -f 1200 && exec "$@"', "sh"]
     daemon.start()
     acknowledged: list[str] = []

@@ -15,6 +15,7 @@ from memd.profile.adoption import (
     Unsettled,
     adopt,
     identify,
+    mark,
     needs_base,
     would_drop,
 )
@@ -82,6 +83,13 @@ class TestQuestions:
         """Of an empty store nothing."""
         assert would_drop(store("a"), None)
         assert not would_drop(Document(), None)
+
+    def test_what_was_taken_away_comes_back_only_after_it_stood_still(self) -> None:
+        """An old version, written line by line, need not be all of it."""
+        gone = {mark("b")}
+        assert would_drop(store("a"), "a\n§\nb\n".encode(), gone)
+        assert not would_drop(store("a"), "a\n§\nc\n".encode(), gone)
+        assert not would_drop(store("a", "b"), "a\n§\nb\n§\nc\n".encode(), gone)
 
     @pytest.mark.parametrize(
         ("text", "expected"), [("a\n§\nb\nc\n", False), ("", False), ("a\n", True), ("a\n§\nx\n", True)]

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import itertools
+from typing import TYPE_CHECKING
 
 import pytest
+import trio
 from msgspec.structs import replace
+from support.hosts import Host, remove
 
 from memd.profile.adoption import Older, adopt, only_altered
 from memd.profile.entries import Document, parse, render
 from memd.profile.values import Stamp
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from trio.testing import MockClock
 
 LATER_US = 10**15
 
@@ -68,3 +76,42 @@ def test_rewording_is_judged_place_by_place() -> None:
     assert only_altered(head, parse("port 8081\n§\nhost alpha".encode()))
     assert not only_altered(head, parse(b"port 8081"))
     assert not only_altered(head, parse("host alpha\n§\nport 8080".encode()))
+
+
+async def test_an_old_version_that_is_still_being_written_brings_nothing_back(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """A script writes what it read long ago line by line, then a line of its own: what was removed since stays removed."""
+    host = Host(tmp_path)
+    async with host.life() as life:
+        await life.add("alpha", "beta", "gamma")
+        old = host.read()
+        await life.do(remove("beta"))
+        await life.do(remove("gamma"))
+        host.write(old)
+        look = life.profile.writer.look()
+        await trio.sleep(0.05)
+        assert ["alpha"] == life.texts()
+        host.append("§\nnew\n")
+        await look.wait()
+        assert ["alpha", "new"] == life.texts()
+        host.write(old)  # and now it stays like that: a restore
+        await life.look()
+        assert ["alpha", "beta", "gamma"] == [text for text in life.texts() if text != "new"]
+
+
+def test_a_restore_that_came_to_light_late_brings_nothing_back_that_was_removed_since() -> None:
+    """It was a restore of what was in the file then; and what was added since stays."""
+    last = stored("alpha", "beta", "gamma")
+    old = replace(last, entries=last.entries[:2], gaps=last.gaps[:1])
+    new = replace(last.entries[0], id="e9", raw="new", text="new")
+    merged = adopt(
+        replace(last, entries=(last.entries[0], last.entries[2], new)),  # beta was removed, and new was added
+        render(old),
+        older=[Older(render(old), old)],
+        changed_us=LATER_US,
+        stamp=Stamp(LATER_US, "outside"),
+        new_id=lambda text: f"n-{text}",
+        last=last,
+    )
+    assert ["alpha", "new"] == [entry.text for entry in merged.document.entries]

@@ -109,6 +109,24 @@ class TestDisplaced:
             assert ["alpha", "beta", "late"] == sorted(life.texts())
             assert sorted(life.texts()) == sorted(host.read().replace("§\n", "").split())
 
+    async def test_a_script_that_goes_on_writing_into_a_displaced_file_loses_nothing(
+        self, host: Host, autojump_clock: MockClock
+    ) -> None:
+        """It is looked at for as long as it changes, and let go a second after the last time."""
+        async with host.life() as life:
+            await life.add("alpha")
+            with host.memory.open("ab") as script:
+                await life.add("beta")
+                for number in range(20):
+                    script.write(f"§\nline {number}\n".encode())
+                    script.flush()
+                    await trio.sleep(0.7)
+            await trio.sleep(3)
+            wanted = ["alpha", "beta", *(f"line {number}" for number in range(20))]
+            assert sorted(wanted) == sorted(life.texts())
+            assert not life.store.lingering
+            assert [] == host.temps()
+
     async def test_what_was_adopted_late_is_history_and_can_be_undone(
         self, host: Host, autojump_clock: MockClock
     ) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
 from memd.errors import IoFailure, StoreUnreadable
-from memd.store.place import Place, identity, in_git_work_tree, locate, make_directory
+from memd.store.place import Place, identity, in_git_work_tree, is_mount_point, locate, make_directory
 
 
 @pytest.fixture
@@ -152,3 +153,14 @@ def test_a_git_work_tree_is_seen_from_below(directory: Path) -> None:
     assert not in_git_work_tree(str(directory))
     (directory.parent / ".git").mkdir()
     assert in_git_work_tree(str(directory))
+
+
+def test_a_plain_file_is_no_mount_point(tmp_path: Path) -> None:
+    """What is one is in ``tests/e2e/test_odd_places.py``, as it takes a mount; here one that is always there."""
+    path = tmp_path / "MEMORY.md"
+    path.touch()
+    with path.open("rb") as file:
+        assert not is_mount_point(file.fileno(), str(tmp_path))
+        assert not is_mount_point(file.fileno(), str(tmp_path / "gone"))
+    with open("/proc/version", "rb") as file:
+        assert is_mount_point(file.fileno(), "/") is (sys.platform == "linux")

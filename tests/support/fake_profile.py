@@ -117,8 +117,7 @@ class MemoryProfile:
         return SCANS.masked(text)
 
     async def check(self, text: str) -> tuple[tuple[Finding, ...], Verdict]:
-        found = SCANS.findings(text)
-        return found, verdict(found)
+        return (found := SCANS.findings(text)), verdict(found)
 
     def look_due(self) -> bool:
         return self.due
