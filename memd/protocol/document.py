@@ -69,11 +69,23 @@ METHOD_ERRORS: dict[str, tuple[str, ...]] = {
     "history.show": ("no_such_revision",),
     "history.diff": ("no_such_revision",),
     **{
-        f"history.{verb}": ("no_such_revision", "over_limit", "conflict", *STORE_ERRORS)
+        f"history.{verb}": ("no_such_revision", "over_limit", "conflict", "blocked_content", *STORE_ERRORS)
         for verb in ("undo", "redo", "restore")
     },
+    "approval.approve": (
+        "no_such_proposal",
+        "blocked_content",
+        "not_found",
+        "ambiguous_match",
+        "invalid_content",
+        "over_limit",
+        "conflict",
+        *STORE_ERRORS,
+    ),
+    "approval.reject": ("no_such_proposal", "conflict", "io_error", "no_space"),
+    "scan.check": ("too_large",),
     "profile.create": ("conflict", "io_error", "profile_owned"),
-    "profile.import": ("no_such_profile", "invalid_content", "over_limit", "conflict", *STORE_ERRORS),
+    "profile.import": ("no_such_profile", "invalid_content", "over_limit", "conflict", "blocked_content", *STORE_ERRORS),
 }
 """Beside those that any method may give."""
 

@@ -74,11 +74,11 @@ def _decider(context: Context, writing: Writing) -> Decider:
     """
     services, pid = context.services, context.peer.pid
     lineage = services.lineage(pid)
-    agents = [one for one in (pid, *lineage.ancestors) if services.agents[one] > 0]
+    agents = [one for one in lineage.ancestors if services.agents[one] > 0]
     if agents:
         msg = (
-            f"process {pid} belongs to process {agents[0]}, which is connected as an agent: what waits for a person is decided "
-            "by the user, in a terminal of their own"
+            f"process {pid} was started by process {agents[0]}, which is connected as an agent: what waits for a person is "
+            "decided by the user, in a terminal of their own"
         )
         raise PermissionDenied(msg, agent=agents[0])
     return Decider(writing.caller, context.peer.command, lineage.terminal)

@@ -62,7 +62,7 @@ async def test_a_name_is_no_text(world: World) -> None:
 async def test_features_are_sorted_and_say_nothing_that_is_not_there() -> None:
     """A client asks features rather than versions."""
     assert sorted(FEATURES) == list(FEATURES)
-    assert set() == {"scan", "approval", "jobs", "compaction"} & set(FEATURES)
+    assert set() == {"jobs", "compaction", "reviews"} & set(FEATURES)
 
 
 async def test_what_is_wrong_with_the_stores_is_told(world: World, client: Client) -> None:
