@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from memd.cli.changes import SIGNS, show_changes
 from memd.cli.exits import OK, REFUSED, USAGE
-from memd.cli.memory import show_entries, usage_bar
+from memd.cli.memory import show_entries, usage_bar, withheld_rules
 from memd.cli.reach import operator, reader, writer
 from memd.cli.text import age, cells, cut, plural, quoted, safe, wrap
 
@@ -91,6 +91,7 @@ def show(shell: Shell, options: Namespace) -> int:
     """``memd show``."""
     with reader(shell, options) as client:
         shown = client.history_show(options.revision)
+        withheld = {} if shell.json else withheld_rules(client)
     if shell.json:
         shell.out_json(shown.as_dict())
         return OK
@@ -113,10 +114,12 @@ def show(shell: Shell, options: Namespace) -> int:
             for line in rest:
                 shell.out(f"    {line}")
     show_changes(shell, shown.changes, full=options.full)
+    for entry in dict.fromkeys(change.id for change in shown.changes if change.id in withheld):
+        shell.out(shell.paint(f"  {safe(entry)} is kept out of prompts now (rule {safe(withheld[entry])})", "red"))
     for target, entries in shown.entries.items() if options.entries else ():
         shell.out()
         shell.out(shell.paint(f"{target} after it", "bold"))
-        show_entries(shell, entries)
+        show_entries(shell, entries, withheld)
     return OK
 
 

@@ -26,7 +26,7 @@ def add(shell: Shell, options: Namespace) -> int:
     """``memd add``."""
     text = _text(shell, options.text)
     with writer(shell, options) as client:
-        return _done(shell, client.memory_add(options.target or "memory", text, **_change(options)))
+        return done(shell, client.memory_add(options.target or "memory", text, **_change(options)))
 
 
 def replace(shell: Shell, options: Namespace) -> int:
@@ -34,7 +34,7 @@ def replace(shell: Shell, options: Namespace) -> int:
     text = _text(shell, options.text)
     with writer(shell, options) as client:
         target, place = _place(client, options)
-        return _done(shell, client.memory_replace(target, text, if_hash=options.if_hash, **place, **_change(options)))
+        return done(shell, client.memory_replace(target, text, if_hash=options.if_hash, **place, **_change(options)))
 
 
 def edit(shell: Shell, options: Namespace) -> int:
@@ -42,42 +42,49 @@ def edit(shell: Shell, options: Namespace) -> int:
     with writer(shell, options) as client:
         target = options.target or (_store_of(client, options.id) if options.id else None) or "memory"
         place = {"id": options.id, "if_hash": options.if_hash}
-        return _done(shell, client.memory_edit(target, options.old, options.new, **place, **_change(options)))
+        return done(shell, client.memory_edit(target, options.old, options.new, **place, **_change(options)))
 
 
 def remove(shell: Shell, options: Namespace) -> int:
     """``memd remove``."""
     with writer(shell, options) as client:
         target, place = _place(client, options)
-        return _done(shell, client.memory_remove(target, if_hash=options.if_hash, **place, **_change(options)))
+        return done(shell, client.memory_remove(target, if_hash=options.if_hash, **place, **_change(options)))
 
 
 def read(shell: Shell, options: Namespace) -> int:
     """``memd read``."""
     with reader(shell, options) as client:
         result = client.memory_read(options.target)
+        withheld = {} if shell.json else withheld_rules(client)
     if shell.json:
         shell.out_json(result.as_dict())
         return OK
     for number, (target, store) in enumerate(result.stores.items()):
         if number:
             shell.out()
-        show_store(shell, target, store)
+        show_store(shell, target, store, withheld)
     return OK
 
 
-def show_store(shell: Shell, target: str, store: types.Store) -> None:
+def withheld_rules(client: Client) -> dict[str, str]:
+    """The rules that keep entries out of prompts, by entry id, as the daemon told when we connected."""
+    rows = [notice.data.get("entries") or () for notice in client.hello.notices if notice.name == "withheld"]
+    return {str(row.get("id")): str(row.get("rule")) for entries in rows for row in entries}
+
+
+def show_store(shell: Shell, target: str, store: types.Store, withheld: dict[str, str]) -> None:
     """One store: its head, then its entries with id, age and origin."""
     title = shell.paint(TITLES.get(target, target), "bold")
     shell.out(f"{title}  {usage_bar(shell, store.usage)}  revision {store.revision}")
     shell.out(shell.paint(f"  {store.path}{'' if store.state == 'ok' else f'  ({store.state})'}", "dim"))
     if store.state not in ("ok", "read_only") and store.as_dict().get("detail"):
         shell.out(shell.paint(f"  {store.as_dict()['detail']}", "yellow"))
-    show_entries(shell, store.entries)
+    show_entries(shell, store.entries, withheld)
 
 
-def show_entries(shell: Shell, entries: list[types.Entry]) -> None:
-    """Entries in columns, their texts wrapped beside the rest."""
+def show_entries(shell: Shell, entries: list[types.Entry], withheld: dict[str, str]) -> None:
+    """Entries in columns, their texts wrapped beside the rest, with what the scan says and whether prompts get them."""
     if not entries:
         shell.out(shell.paint("  no entries", "dim"))
         return
@@ -90,6 +97,19 @@ def show_entries(shell: Shell, entries: list[types.Entry]) -> None:
         shell.out(shell.paint(head, "dim") + first + ("  (not UTF-8)" if entry.undecodable else ""))
         for line in rest:
             shell.out(" " * cells(head) + line)
+        for text, colour in _remarks(entry, withheld.get(entry.id)):
+            for line in wrap(text, shell.width() - cells(head)):
+                shell.out(" " * cells(head) + shell.paint(line, colour))
+
+
+def _remarks(entry: types.Entry, rule: str | None) -> list[tuple[str, str]]:
+    """What is to be said of an entry, and in which colour."""
+    found = {finding.rule: f"{finding.reason} (rule {finding.rule})" for finding in entry.findings}
+    remarks = []
+    if rule is not None:
+        reason = found.pop(rule, f"another program wrote it (rule {rule})")
+        remarks.append((f"kept out of prompts: {reason}", "red"))
+    return [*remarks, *((f"scan: {text}", "yellow") for text in found.values())]
 
 
 def usage_bar(shell: Shell, usage: types.Usage) -> str:
@@ -132,7 +152,7 @@ def wipe(shell: Shell, options: Namespace) -> int:
         if name != client.hello.profile:
             shell.err("memd: nothing was removed; confirm with the profile's name: --confirm NAME")
             return REFUSED
-        return _done(shell, client.memory_wipe(options.target, name, **_change(options)))
+        return done(shell, client.memory_wipe(options.target, name, **_change(options)))
 
 
 def _text(shell: Shell, argument: str) -> str:
@@ -158,11 +178,13 @@ def _store_of(client: Client, entry_id: str) -> Target | None:
     return next((name for name in names if any(e.id == entry_id for e in stores[name].entries)), None)
 
 
-def _done(shell: Shell, result: types.Mutation) -> int:
+def done(shell: Shell, result: types.Mutation) -> int:
+    """What a change did. One that waits for a person is told as such."""
     if shell.json:
         shell.out_json(result.as_dict())
         return OK
-    mark = shell.paint("ok", "green") if result.changed else shell.paint("unchanged", "yellow")
+    unchanged = "staged" if result.staged else "unchanged"
+    mark = shell.paint("ok", "green") if result.changed else shell.paint(unchanged, "yellow")
     shown = f"  {result.entry.id}" if result.entry else ""
     shell.out(f"{mark}{shown}  {result.message}")
     shell.out(f"{result.target}: {usage_bar(shell, result.usage)}  revision {result.revision}")

@@ -138,6 +138,25 @@ def _wipe(verb: argparse.ArgumentParser) -> None:
     _change(verb)
 
 
+def _pending(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument(
+        "--walk", action="store_true", help="go through them, a key for each: approve, reject, edit, skip"
+    )
+    _full(verb)
+
+
+def _approve(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("ids", metavar="ID", nargs="*", help="of a proposal, or of an entry that is kept out of prompts")
+    verb.add_argument("--all", action="store_true", help="everything that `memd pending` lists as a proposal")
+    verb.add_argument("--content", metavar="TEXT", help="this text instead; - reads it from standard input")
+    verb.add_argument("--reason", metavar="WHY", help="recorded with the change")
+
+
+def _reject(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("ids", metavar="ID", nargs="*", help="of a proposal")
+    verb.add_argument("--reason", metavar="WHY", help="recorded with it, and told by `memd explain`")
+
+
 def _history(verb: argparse.ArgumentParser) -> None:
     _read(verb)
     verb.add_argument("-n", "--limit", type=_count, default=HISTORY_LIMIT, metavar="N", help="how many (20)")
@@ -294,6 +313,9 @@ VERBS: dict[str, tuple[str, str, Adder | None]] = {
     "read": ("memory:read", "show the entries as they are now", _read),
     "explain": ("memory:explain", "tell what became of a text: stored, refused, removed, and when", _explain),
     "wipe": ("memory:wipe", "remove all entries of a store (can be undone)", _wipe),
+    "pending": ("approval:pending", "show what waits for your approval, and what is kept out of prompts", _pending),
+    "approve": ("approval:approve", "apply what waits, or let an entry into prompts", _approve),
+    "reject": ("approval:reject", "settle what waits without applying it", _reject),
     "history": ("history:history", "list what changed, newest first", _history),
     "show": ("history:show", "show one revision: who, when, why, and the words that changed", _show),
     "diff": ("history:diff", "show the words that changed between two revisions", _diff),

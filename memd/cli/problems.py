@@ -27,6 +27,8 @@ HINTS = {
     "internal": "the daemon's log has the details; nothing else was harmed",
     "method_not_found": "the daemon is of another version than this command; restart it with `memd stop`",
 }
+OWN_ADVICE = frozenset({"agent", "setting", "pending", "origin"})
+"""Data of a permission that a policy denies: its message says what to do, and another socket would not help."""
 LISTS = {"entries": "entries", "matches": "matches", "nearest": "nearest entries"}
 
 
@@ -42,7 +44,7 @@ def tell(shell: Shell, error: MemdError, *, hint: bool = True) -> None:
     for line in rest:
         shell.err(f"      {line}")
     _tell_data(shell, error.data, width)
-    if hint and error.name in HINTS:
+    if hint and error.name in HINTS and not OWN_ADVICE & error.data.keys():
         _tell_wrapped(shell, HINTS[error.name], width)
 
 

@@ -35,6 +35,7 @@ def status(shell: Shell, options: Namespace) -> int:
         shell.out(f"{shell.paint(f'profile {profile.name}', 'bold')}  {profile.dir}")
         for target, store in profile.stores.items():
             _show_store(shell, target, store, lasts[profile.name].get(target))
+    _show_pending(shell, result.as_dict().get("pending") or {})
     for notice in result.notices:
         shell.out()
         first, *rest = wrap(notice.message, shell.width() - 6)
@@ -42,6 +43,16 @@ def status(shell: Shell, options: Namespace) -> int:
         for line in rest:
             shell.out(f"      {line}")
     return OK
+
+
+def _show_pending(shell: Shell, pending: dict[str, Any]) -> None:
+    count = pending.get("count")
+    if count:
+        old = age(0, pending.get("oldest_s", 0) * 1_000_000)
+        since = "" if old == "now" else f", the oldest for {old}"
+        waits = f"{plural(count, 'proposal')} for your approval{since}; `memd pending` shows what waits"
+        shell.out()
+        shell.out(f"{shell.paint('waiting:', 'yellow')} {waits}")
 
 
 class Last:

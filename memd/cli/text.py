@@ -9,8 +9,14 @@ import unicodedata
 
 _CONTROLS = [*(c for c in range(0x20) if c not in (0x09, 0x0A)), *range(0x7F, 0xA0)]
 _DIRECTIONS = [0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
-# An entry may hold anything: shown raw, it could move the cursor, recolour the screen, or swap what is read.
-_VISIBLE = {**{c: f"\\x{c:02x}" for c in _CONTROLS}, **{c: f"\\u{c:04x}" for c in _DIRECTIONS}}
+_UNSEEN = [0xAD, 0x180E, 0x200B, *range(0x2060, 0x2065), 0xFEFF]  # joiners stay: emoji and scripts need them
+_TAGS = range(0xE0000, 0xE0080)
+# An entry may hold anything: shown raw, it could move the cursor, recolour the screen, swap what is read, or hide some of it.
+_VISIBLE = {
+    **{c: f"\\x{c:02x}" for c in _CONTROLS},
+    **{c: f"\\u{c:04x}" for c in (*_DIRECTIONS, *_UNSEEN)},
+    **{c: f"\\U{c:08x}" for c in _TAGS},
+}
 
 _AGES = ((365 * 86400, "y"), (86400, "d"), (3600, "h"), (60, "m"))
 

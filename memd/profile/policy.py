@@ -123,12 +123,14 @@ def needs_person(before: Document, after: Document) -> bool:
     return not after.entries or before.chars - after.chars > before.chars // JOB_SHARE
 
 
-def blocked(findings: Sequence[Finding], advice: str = "leave that out, or say it in other words") -> BlockedContent:
+def blocked(
+    findings: Sequence[Finding], advice: str = "nothing was stored; leave that out, or say it in other words"
+) -> BlockedContent:
     """The refusal of a text. It holds no part of it."""
     worst = gravest(findings)
     first = worst or findings[0]
     more = f" and {len(findings) - 1} more" if len(findings) > 1 else ""
-    msg = f"the scan stopped this text: {describe(first)}{more}; nothing was stored. {advice[0].upper()}{advice[1:]}"
+    msg = f"the scan stopped this text: {describe(first)}{more}. {advice[0].upper()}{advice[1:]}"
     return BlockedContent(msg, findings=[finding_map(one) for one in findings])
 
 

@@ -85,7 +85,14 @@ METHOD_ERRORS: dict[str, tuple[str, ...]] = {
     "approval.reject": ("no_such_proposal", "conflict", "io_error", "no_space"),
     "scan.check": ("too_large",),
     "profile.create": ("conflict", "io_error", "profile_owned"),
-    "profile.import": ("no_such_profile", "invalid_content", "over_limit", "conflict", "blocked_content", *STORE_ERRORS),
+    "profile.import": (
+        "no_such_profile",
+        "invalid_content",
+        "over_limit",
+        "conflict",
+        "blocked_content",
+        *STORE_ERRORS,
+    ),
 }
 """Beside those that any method may give."""
 

@@ -25,7 +25,7 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
 # What is typed, and the whole of what is offered for the last word.
 CASES = [
     (["memd", "rea"], ["read"]),
-    (["memd", "re"], ["read", "redact", "redo", "reload", "remove", "replace", "restore"]),
+    (["memd", "re"], ["read", "redact", "redo", "reject", "reload", "remove", "replace", "restore"]),
     (
         ["memd", "read", ""],
         ["--color", "--help", "--json", "--profile", "--socket", "--timeout", "-h", "memory", "user"],
