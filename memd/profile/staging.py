@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Split:
-    """A batch in two: the places of the adds that are applied now, and of what waits."""
+    """A batch in two: the places of the adds that are applied now, and of what waits, with its operations."""
 
     now: tuple[int, ...]
     later: tuple[int, ...]
-    document: Document
+    operations: tuple[Operation, ...]
 
 
 def stage(draft: Draft, guard: Guard, mutation: Mutation, applied: Applied, rulings: Sequence[Ruling]) -> Committed:
@@ -53,7 +53,7 @@ def stage(draft: Draft, guard: Guard, mutation: Mutation, applied: Applied, ruli
     """
     draft.give_back(change.id for change in applied.changes if change.action == "add")
     split = _split(draft, mutation.operations, applied.steps, rulings)
-    operations = _pinned(split.document, [(mutation.operations[at], applied.steps[at]) for at in split.later])
+    operations = split.operations
     known = guard.proposals.same(mutation.target, operations) or _staged_just_now(draft, guard, operations)
     if known is None and len(guard.proposals.waiting()) + len(draft.staged) >= MOST_PENDING:
         msg = (
@@ -110,10 +110,11 @@ def _split(draft: Draft, operations: Sequence[Operation], steps: Sequence[Step],
         else:
             document = alone.document
             now.append(at)
-    rest = [operations[at] for at in later]
-    if now and not _fits(document, rest, limits, stamp):
-        return _Split((), tuple(range(len(operations))), draft.document)
-    return _Split(tuple(now), tuple(later), document)
+    rest = _pinned(document, [(operations[at], steps[at]) for at in later])
+    if not now or _fits(document, rest, limits, stamp):
+        return _Split(tuple(now), tuple(later), rest)
+    whole = _pinned(draft.document, list(zip(operations, steps, strict=True)))
+    return _Split((), tuple(range(len(operations))), whole)
 
 
 def _alone(document: Document, operation: Operation, limits: Limits, stamp: Stamp) -> Applied | None:
@@ -149,9 +150,12 @@ def _pinned(document: Document, wanted: Sequence[tuple[Operation, Step]]) -> tup
     for operation, step in wanted:
         entry = entries.get(step.id) if step.id and operation.action != "add" else None
         removed = [change for change in step.changes if change.action == "remove"]
+        if operation.content is not None:  # as it will be stored, so that the same text is the same proposal
+            stored = next((change.after for change in step.changes if change.after is not None), operation.content)
+            operation = replace(operation, content=stored)  # noqa: PLW2901 - the same operation, said exactly
         if entry is not None and entry.id not in touched and (operation.action != "remove" or len(removed) == 1):
             if operation.action == "edit":
-                operation = replace(operation, id=entry.id)  # noqa: PLW2901 - the same operation, said exactly
+                operation = replace(operation, id=entry.id)  # noqa: PLW2901 - as above
             else:
                 operation = replace(operation, id=entry.id, old_text=None, if_hash=entry.hash)  # noqa: PLW2901 - as above
         touched.update(change.id for change in step.changes)
