@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from memd.errors import JournalTooNew
-from memd.store.schema import TABLES, VERSION, connect, header_version
+from memd.store.journal import Journal
+from memd.store.schema import TABLES, UPGRADES, VERSION, connect, header_version
 
-if TYPE_CHECKING:
-    from pathlib import Path
+OLD_SCHEMA = Path(__file__).parents[1] / "data" / "journal-1.sql"
 
 
 def _make_newer(path: Path) -> bytes:
@@ -98,3 +98,59 @@ def test_rubbish_is_told_and_the_file_let_go(tmp_path: Path) -> None:
         connect(path)
     path.rename(tmp_path / "aside")
     connect(path).close()
+
+
+def _make_old(path: Path) -> None:
+    """A journal of version 1, with something in it."""
+    connection = sqlite3.connect(path)
+    connection.executescript(OLD_SCHEMA.read_text())
+    connection.execute("INSERT INTO meta VALUES ('group', 7)")
+    connection.execute("INSERT INTO refusal VALUES (1, 2, 'p', 'memory', 'n', x'00', 'why', NULL, NULL)")
+    connection.commit()
+    connection.close()
+
+
+def _shape(connection: sqlite3.Connection) -> list[tuple[str, str]]:
+    rows = connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name")
+    return [(name, " ".join(sql.split())) for name, sql in rows]
+
+
+def test_an_older_journal_gets_what_it_lacks(tmp_path: Path) -> None:
+    """It is then as a new one, with everything that was in it; the header says so at once, and a second start changes nothing."""
+    path = tmp_path / "journal.db"
+    _make_old(path)
+    assert 1 == header_version(path)
+    connection = connect(path)
+    assert VERSION == header_version(path)
+    new = connect(tmp_path / "new.db")
+    assert _shape(connection) == _shape(new)
+    new.close()
+    assert [("group", 7)] == connection.execute("SELECT * FROM meta").fetchall()
+    assert [("why",)] == connection.execute("SELECT reason FROM refusal").fetchall()
+    connection.close()
+    content = path.read_bytes()
+    connect(path).close()
+    assert content == path.read_bytes()
+
+
+def test_an_upgrade_that_a_crash_interrupts_begins_again(tmp_path: Path) -> None:
+    """It is one transaction: the journal is of one version or of the other."""
+    path = tmp_path / "journal.db"
+    _make_old(path)
+    holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    holder.execute(next(iter(UPGRADES[2].strip().split(";\n"))))
+    holder.close()  # as a process that is killed: what it had begun is rolled back
+    connection = connect(path)
+    assert VERSION == connection.execute("PRAGMA user_version").fetchone()[0]
+    assert {"proposal", "approved"} <= {name for name, _ in _shape(connection)}
+    connection.close()
+
+
+def test_a_journal_of_version_1_is_opened_whole(tmp_path: Path) -> None:
+    """It is not taken for damaged."""
+    _make_old(tmp_path / "journal.db")
+    journal = Journal(tmp_path / "journal.db", boot_id="boot")
+    opened = journal.open()
+    assert (None, False) == (opened.damaged, opened.fresh)
+    journal.close(clean=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import trio.testing
 from support.fake_profile import START_US, MemoryProfile
 
 from memd.config import Settings
@@ -264,6 +265,20 @@ class Client:
     def fails(self, name: str, method: str, **params: Any) -> Any:
         """The error of a call that is refused at once, under this name."""
         error = self.error(self.send(method, **params))
+        assert name == error["name"], error
+        return error
+
+    async def done(self, method: str, **params: Any) -> Any:
+        """The result of a call that runs as a task."""
+        msgid = self.send(method, **params)
+        await trio.testing.wait_all_tasks_blocked()
+        return self.answer(msgid)
+
+    async def refused(self, name: str, method: str, **params: Any) -> Any:
+        """The error of a call that runs as a task, under this name."""
+        msgid = self.send(method, **params)
+        await trio.testing.wait_all_tasks_blocked()
+        error = self.error(msgid)
         assert name == error["name"], error
         return error
 
