@@ -47,14 +47,20 @@ def walk(shell: Shell, options: Namespace) -> int:
     return REFUSED if counts["refused"] else OK
 
 
-def read_key(descriptor: int) -> str:
-    """One key, without Enter; ``""`` for a key that is no character, Ctrl-D at the end of the input."""
+def read_key(shell: Shell, question: str) -> str:
+    """Ask for one key, without Enter; ``""`` for a key that is no character, Ctrl-D at the end of the input.
+
+    What was typed before the question does not answer it: it was meant for the one before.
+    """
     import termios  # noqa: PLC0415 - not on every platform, and only here
     import tty  # noqa: PLC0415 - as above
 
+    descriptor = shell.stdin.fileno()
     before = termios.tcgetattr(descriptor)
     try:
-        tty.setcbreak(descriptor)
+        tty.setcbreak(descriptor, termios.TCSAFLUSH)
+        shell.stdout.write(question)
+        shell.stdout.flush()
         data = os.read(descriptor, LONGEST_KEY)
     finally:
         termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
@@ -66,9 +72,7 @@ def _decide(shell: Shell, client: Client, proposal: Proposal, counts: dict[str, 
     """Ask until there is an answer; False to go no further."""
     choices = "  ".join(f"{shell.paint(key, 'bold')} {what}" for key, what in KEYS.items() if _offered(key, proposal))
     while True:
-        shell.stdout.write(f"{choices}? ")
-        shell.stdout.flush()
-        key = read_key(shell.stdin.fileno())
+        key = read_key(shell, f"{choices}? ")
         shell.out(key if key in KEYS else "")
         if key in ("q", END):
             return False
