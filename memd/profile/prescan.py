@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memd.profile.scans import is_slow
-
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -53,5 +51,5 @@ class Prescan:
 
     async def texts(self, scans: Scans, texts: list[str]) -> None:
         """Scan texts that are not known yet, if that takes long."""
-        if is_slow(texts):
+        if scans.is_slow(texts):
             scans.keep(await self._runner.run(scans.scan_all, texts))

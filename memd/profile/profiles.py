@@ -78,6 +78,7 @@ class Profiles:
         self._refused: dict[str, ProfileSettings] = {}
         self._opening = trio.Lock()
         self._scans = ScanPool()
+        self._compiled = trio.Event()
 
     def __repr__(self) -> str:
         return f"<Profiles {sorted(self.by_name)}, problems {sorted(self.problems)}>"
@@ -107,6 +108,7 @@ class Profiles:
             OwnedElsewhere: Every profile is owned by another daemon.
         """
         self._nursery = nursery
+        nursery.start_soon(self._warm_up)
         wanted = list(settings)
         for profile in wanted:
             await self.open(profile)
@@ -167,6 +169,8 @@ class Profiles:
             store.profiles.append(settings.name)
             store.guards.append(guard)
             stores[target] = store
+        if self._nursery is not None and any(store.document.entries or store.image.data for store in fresh):
+            await self._compiled.wait()  # or it would be done twice at the same time
         writer = await self._writer_of(stores, fresh)
         profile = Profile(settings, Means(stores, guard, writer, stream, self.requests, self._clock))
         await profile.scan(guard.scans)
@@ -218,6 +222,11 @@ class Profiles:
         self._owned.clear()
 
     # -- inside -------------------------------------------------------------------------------------------------
+
+    async def _warm_up(self) -> None:
+        await self._runner.run(self._scans.compile)
+        self._compiled.set()
+        await self._runner.run(self._scans.warm_up)
 
     async def _guard(self, settings: ProfileSettings) -> Guard:
         """The profile's rules, and what waits for a person."""

@@ -14,13 +14,13 @@ import trio
 from memd.profile.approvals import Approvals
 from memd.profile.history import ANY, EXPLAIN_LIMIT, Chosen, Explanation, History, RevisionRow
 from memd.profile.prescan import Prescan
-from memd.profile.scans import is_slow, verdict
+from memd.profile.scans import verdict
 from memd.profile.views import Views
 from memd.store.queries import RevisionFilter
 from memd.store.records import EventRecord, Part
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from memd.config import ProfileSettings
     from memd.profile.entries import Entry
@@ -69,7 +69,7 @@ class Reading:
     async def check(self, text: str) -> tuple[Findings, Verdict]:
         """What the rules say about a text that is not in memory; nothing of it is kept."""
         scans = self.guard.scans
-        run = self.writer.runner.run if is_slow((text,)) else None
+        run = self.writer.runner.run if scans.is_slow((text,)) else None
         found = (await run(scans.scan_all, (text,)) if run else scans.scan_all((text,)))[text]
         return found, verdict(found)
 
@@ -94,6 +94,14 @@ class Reading:
         """Find out what some rules say about every entry, in a thread if that takes long."""
         texts = [entry.text for store in self.stores.values() for entry in store.document.entries]
         await Prescan(self.writer.runner).texts(scans, scans.unknown(texts))
+
+    async def _scan_past(self, rows: Iterable[RevisionRow], entries: Iterable[Entry] = ()) -> None:
+        """Scan what is about to be shown with its secrets masked, in a thread if that takes long."""
+        stored = [text for row in rows for change in row.record.changes for text in (change.before, change.after)]
+        texts = [text.decode("utf-8", "surrogateescape") for text in stored if text is not None]
+        scans = self.guard.scans
+        found = [*texts, *(entry.text for entry in entries)]
+        await Prescan(self.writer.runner).texts(scans, scans.unknown(found))
 
     def begin(self) -> None:
         """Follow what the stores publish from now on, and tell what is withheld."""
@@ -132,7 +140,9 @@ class Reading:
             origin=chosen.origin,
             before=before,
         )
-        return await self._history.page(wanted, limit=limit, entry=chosen.entry)
+        rows, following = await self._history.page(wanted, limit=limit, entry=chosen.entry)
+        await self._scan_past(rows)
+        return rows, following
 
     async def show_revision(self, revision: int) -> tuple[RevisionRow, dict[Target, tuple[Entry, ...]]]:
         """A revision and what stood in both stores after it.
@@ -144,6 +154,7 @@ class Reading:
         entries: dict[Target, tuple[Entry, ...]] = {}
         for target, store in self.stores.items():
             entries[target] = (await self._history.document_at(store, revision)).entries
+        await self._scan_past((row,), (entry for found in entries.values() for entry in found))
         return row, entries
 
     async def diff(self, target: Target, from_: int, to: int | None = None) -> tuple[str, tuple[TargetChange, ...]]:
@@ -156,7 +167,11 @@ class Reading:
         for number in (from_, upto):
             if number:
                 await self._history.revision(number)
-        return await self._history.diff(self.stores[target], from_, upto)
+        text, changes = await self._history.diff(self.stores[target], from_, upto)
+        said = [one for item in changes for one in (item.change.before, item.change.after) if one is not None]
+        scans = self.guard.scans
+        await Prescan(self.writer.runner).texts(scans, scans.unknown([text, *said]))
+        return text, changes
 
     async def explain(self, text: str) -> list[Explanation]:
         """What became of a text, newest first within each kind."""

@@ -9,12 +9,13 @@ that the texts of live entries stay and passing ones go.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Protocol
 
 from memd.scan import Finding, Scanner, Verdict, mask, verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
 
 __all__ = ["Finding", "Findings", "ScanPool", "Scanning", "Scans", "Verdict", "is_slow", "verdict"]
@@ -38,12 +39,20 @@ class Scanning(Protocol):
         ...
 
 
+class Warmth:
+    """Whether the rules are compiled, which takes a second of a processor."""
+
+    def __init__(self, *, cold: bool = False) -> None:
+        self.cold = cold
+
+
 class Scans:
     """The results of one scanner."""
 
-    def __init__(self, scanner: Scanning, *, chars: int = GENERATION_CHARS) -> None:
+    def __init__(self, scanner: Scanning, *, chars: int = GENERATION_CHARS, warmth: Warmth | None = None) -> None:
         self._scanner = scanner
         self._most = chars
+        self._warmth = warmth or Warmth()
         self._chars = 0
         self._new: dict[str, Findings] = {}
         self._old: dict[str, Findings] = {}
@@ -64,6 +73,10 @@ class Scans:
     def unknown(self, texts: Iterable[str]) -> list[str]:
         """Those that would have to be scanned, each once."""
         return list(dict.fromkeys(text for text in texts if text not in self._new and text not in self._old))
+
+    def is_slow(self, texts: Collection[str]) -> bool:
+        """True if scanning all of these now would hold up the event loop."""
+        return bool(texts) and (self._warmth.cold or is_slow(texts))
 
     def scan_all(self, texts: Iterable[str]) -> dict[str, Findings]:
         """Scan texts without keeping the results; for a thread, whose results ``keep`` takes."""
@@ -90,6 +103,7 @@ class ScanPool:
 
     def __init__(self) -> None:
         self._known: dict[tuple[frozenset[str], frozenset[str]], Scans] = {}
+        self._warmth = Warmth(cold=True)
 
     def __repr__(self) -> str:
         return f"<ScanPool of {len(self._known)}>"
@@ -98,8 +112,26 @@ class ScanPool:
         """Those of all rules but those that are off; the ones in ``warn`` only warn."""
         key = frozenset(off), frozenset(warn)
         if key not in self._known:
-            self._known[key] = Scans(Scanner(off=key[0], warn=key[1]))
+            self._known[key] = Scans(Scanner(off=key[0], warn=key[1]), warmth=self._warmth)
         return self._known[key]
+
+    def compile(self) -> None:
+        """Compile what every text needs, in a thread."""
+        Scanner().scan("")
+
+    def warm_up(self) -> None:
+        """Compile the rest, in a thread; until that is done everything is scanned in threads."""
+        _compile_all()
+        self._warmth.cold = False
+
+
+@cache
+def _compile_all() -> None:
+    """Scan what each rule is to find. What is compiled is the process's, so that once is enough."""
+    scanner = Scanner()
+    for rule in scanner.rules:
+        for example in rule.examples:
+            scanner.scan(example)
 
 
 def is_slow(texts: Iterable[str]) -> bool:

@@ -75,3 +75,17 @@ def test_a_cache_says_how_much_it_holds() -> None:
     scans = Scans(FakeScanner())
     scans.findings("x")
     assert repr(scans).endswith("1 and 0 texts>")
+
+
+def test_until_the_rules_are_compiled_everything_is_slow() -> None:
+    """Compiling takes a second, which no event loop has."""
+    pool = ScanPool()
+    scans = pool.scans()
+    assert scans.is_slow(["x"])
+    assert not scans.is_slow([])
+    assert {"x": ()} == scans.scan_all(["x"])
+    pool.compile()
+    assert scans.is_slow(["x"])
+    pool.warm_up()
+    assert not scans.is_slow(["x"])
+    assert not pool.scans(["secret.jwt"]).is_slow(["x"])
