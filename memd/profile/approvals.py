@@ -119,6 +119,7 @@ class Approvals:
             repeated = self._requests.repeat(self._guard.profile, request_id, fingerprint, self._clock.now_us())
             if repeated is not None:
                 return repeated
+        self.expire()
         proposal = self._guard.proposals.find(approved)
         if proposal is None:
             return self._approve_entry(approved, by, content)

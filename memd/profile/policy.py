@@ -177,8 +177,16 @@ def _rule(
         msg = f"writes of origin {caller.origin!r} are refused by the setting approval.{name}; ask the user"
         raise PermissionDenied(msg, origin=caller.origin, setting=f"approval.{name}")
     why = _why(findings, caller.origin, name, doubted=bool(doubted), policy=value)
+    if not why and any(_of_others(guard, change, approved) for change in changes):
+        why = "another program wrote the entry, and nobody has approved it yet (approval.outside)"
     staged = bool(why) and not caller.person
     return Ruling(staged, findings, why, tuple(_notices(findings, why)), tuple(doubted) if caller.person else ())
+
+
+def _of_others(guard: Guard, change: Change, approved: Collection[bytes]) -> bool:
+    """True for an edit of a withheld entry: the rest of it would come into prompts as if it were the editor's own."""
+    text = change.before if change.action == "edit" else None
+    return text is not None and guard.withheld_by(text, change.origin, approved) == OUTSIDE_RULE
 
 
 def _why(findings: Findings, origin: str, name: str, *, doubted: bool, policy: str) -> str:

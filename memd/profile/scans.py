@@ -9,7 +9,6 @@ that the texts of live entries stay and passing ones go.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING, Protocol
 
 from memd.scan import Finding, Scanner, Verdict, mask, verdict
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
 
-__all__ = ["Finding", "Findings", "ScanPool", "Scanning", "Scans", "Verdict", "is_slow", "verdict"]
+__all__ = ["Finding", "Findings", "ScanPool", "Scanning", "Scans", "Verdict", "examples", "is_slow", "verdict"]
 
 GENERATION_CHARS = 8 * 1024 * 1024
 """Characters of the texts in one of the two generations: more than a thousand profiles with full stores have."""
@@ -40,7 +39,7 @@ class Scanning(Protocol):
 
 
 class Warmth:
-    """Whether the rules are compiled, which takes a second of a processor."""
+    """Whether the rules are compiled, which takes half a second of a processor."""
 
     def __init__(self, *, cold: bool = False) -> None:
         self.cold = cold
@@ -116,22 +115,14 @@ class ScanPool:
         return self._known[key]
 
     def compile(self) -> None:
-        """Compile what every text needs, in a thread."""
+        """Compile what every text needs, in a thread; until that is done everything is scanned in threads."""
         Scanner().scan("")
-
-    def warm_up(self) -> None:
-        """Compile the rest, in a thread; until that is done everything is scanned in threads."""
-        _compile_all()
         self._warmth.cold = False
 
 
-@cache
-def _compile_all() -> None:
-    """Scan what each rule is to find. What is compiled is the process's, so that once is enough."""
-    scanner = Scanner()
-    for rule in scanner.rules:
-        for example in rule.examples:
-            scanner.scan(example)
+def examples() -> list[tuple[str, ...]]:
+    """What each rule is to find: scanned once, the rest is compiled too, which a text would otherwise wait for."""
+    return [rule.examples for rule in Scanner().rules]
 
 
 def is_slow(texts: Iterable[str]) -> bool:

@@ -293,6 +293,10 @@ class TestTime:
             events = await told(life)
             assert (77, {"expired"}) == (len(events), {event.data["state"] for event in events})
             assert any(one.state == "expired" for one in await life.profile.explain("note 5"))
+            late = await staged(life, add("too late"))
+            autojump_clock.jump(31 * DAY_S)
+            with pytest.raises(NoSuchProposal, match="is expired already"):
+                await approve(life, late)
         async with host.life() as life:
             assert [] == await approvals(life).listed()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 from support.judged import (
     AGENT,
     ATTACK,
@@ -15,6 +16,7 @@ from support.judged import (
     USER,
     add,
     change,
+    edit,
     found,
     guard,
     take,
@@ -144,6 +146,20 @@ def test_a_warning_is_kept_and_told() -> None:
     assert {"warn"} == {one.severity for one in ruling.findings}
     assert {"scan_warning"} == {one.name for one in ruling.notices}
     assert not ruling.staged
+
+
+def test_an_edit_does_not_bring_others_text_into_prompts() -> None:
+    """It waits, unless a person makes it or has let the entry in; a replacement is the writer's own text."""
+    rules = guard(outside="withhold")
+    change_ = Change("edit", "e1", "by others", "by others!", 0, 1, "outside")
+    edited = Step("applied", "e1", (change_,), "Edited.")
+    assert "another program wrote" in rule(rules, edit("s", "s!"), edited, AGENT).why
+    assert rule(rules, edit("s", "s!"), edited, AGENT).staged
+    assert not rule(rules, edit("s", "s!"), edited, PERSON).staged
+    assert not rule(rules, edit("s", "s!"), edited, AGENT, {text_hash("by others")}).staged
+    assert not rule(guard(), edit("s", "s!"), edited, AGENT).staged
+    replaced = Step("applied", "e1", (replace(change_, action="replace"),), "Replaced.")
+    assert not rule(rules, change("by", "mine"), replaced, AGENT).staged
 
 
 class TestChangesOfOneKind:

@@ -85,7 +85,5 @@ def test_until_the_rules_are_compiled_everything_is_slow() -> None:
     assert not scans.is_slow([])
     assert {"x": ()} == scans.scan_all(["x"])
     pool.compile()
-    assert scans.is_slow(["x"])
-    pool.warm_up()
     assert not scans.is_slow(["x"])
     assert not pool.scans(["secret.jwt"]).is_slow(["x"])
