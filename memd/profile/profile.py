@@ -67,6 +67,7 @@ class Profile:
         self._clock = clock
         self._history = History(self.name, list(self.stores.values()), writer.committer)
         self._looked_at = float("-inf")
+        self._looking = False  # a thread looks at the files; on a disk that hangs it may do so for long
 
     def __repr__(self) -> str:
         return f"<Profile {self.name} in {self.dir}: revisions {self.head()}>"
@@ -88,15 +89,22 @@ class Profile:
     async def look(self) -> None:
         """Have outside edits made until now taken in, in half a second at most; ``look_due`` says whether it is worth it.
 
-        As long as the files' times are those we left, this is a stat in a thread; the writer is not waited for.
+        As long as the files' times are those we left, this is a stat in a thread; the writer is not waited for. There is
+        one such thread for a profile: the reads of one whose disk hangs must not take those of the others.
         """
         self._looked_at = trio.current_time()
         with trio.move_on_after(LOOK_WAIT_S):
+            while self._looking:  # noqa: ASYNC110 - the thread that ends it cannot set an event
+                await trio.sleep(LOOK_EVERY_S)
+            self._looking = True
             if not await self.writer.runner.ask(self._looks_unchanged):
                 await self.writer.look().wait()
 
     def _looks_unchanged(self) -> bool:
-        return all(store.looks_unchanged() for store in self.stores.values() if store.enabled)
+        try:
+            return all(store.looks_unchanged() for store in self.stores.values() if store.enabled)
+        finally:
+            self._looking = False
 
     def reconfigure(self, settings: ProfileSettings) -> None:
         """Use other settings from now on: limits and which stores are on; the directory stays."""
