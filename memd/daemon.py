@@ -158,7 +158,7 @@ class Daemon:
                     await self._drain(profiles)
             finally:
                 committer.close()
-        await self.journal_runner.run(_close_clean, journal)
+        await self.journal_runner.run(_close, journal, profiles.consistent)
         profiles.release()
         self.journal_runner.close()
         self.file_runner.close()
@@ -306,8 +306,8 @@ def _open(journal: Journal, reserve: Reserve) -> Opened:
     return journal.open()
 
 
-def _close_clean(journal: Journal) -> None:
-    journal.close(clean=True)
+def _close(journal: Journal, clean: bool) -> None:
+    journal.close(clean=clean)
 
 
 def _refuse(log: Logger, error: StartupError | StoreError) -> int:

@@ -7,9 +7,12 @@ out: the callbacks, called synchronously, in the order they were added. What mus
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Any
 
 import trio
+
+from memd.errors import WireError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,14 +25,16 @@ class Ticket:
 
     ``drained`` is set by the worker when the work can no longer be taken out; until then ``withdraw`` works.
     ``blocked_by`` says what it waits for (a lock somebody holds): the error to tell when its deadline passes.
+    ``doubtful``: it repeats a call of which nobody knows yet whether it was done, so that no error may say that nothing was.
     """
 
-    __slots__ = ("_callbacks", "blocked_by", "done", "drained", "error", "result", "withdrawn")
+    __slots__ = ("_callbacks", "blocked_by", "done", "doubtful", "drained", "error", "result", "withdrawn")
 
     def __init__(self) -> None:
         self.done = False
         self.drained = False
         self.withdrawn = False
+        self.doubtful = False
         self.blocked_by: MemdError | None = None
         self.result: Any = None
         self.error: MemdError | None = None
@@ -73,7 +78,16 @@ class Ticket:
             return
         self.done = True
         self.result = result
-        self.error = error
+        self.error = error if error is None or not self.doubtful else _in_doubt(error)
         callbacks, self._callbacks = self._callbacks, []
         for callback in callbacks:
             callback(self)
+
+
+def _in_doubt(error: MemdError) -> MemdError:
+    """The error, not saying that nothing was done; others may have been given the same one."""
+    if not isinstance(error, WireError):
+        return error
+    found = copy.copy(error)
+    found.outcome = "unknown"
+    return found

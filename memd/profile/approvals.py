@@ -131,6 +131,7 @@ class Approvals:
         work = Work(plan, self._guard.profile, by.caller, request_id, fingerprint)
         work.ticket.on_done(lambda _: self._guard.proposals.release(approved))
         if request_id is not None:
+            work.ticket.doubtful = self._requests.doubtful(self._guard.profile, request_id)
             self._requests.start(self._guard.profile, request_id, fingerprint, work.ticket)
         return self._writer.submit(work)
 

@@ -87,6 +87,8 @@ class Committing:
         for answer in group.answers:
             if not isinstance(answer.error, StoreError):
                 answer.error = error
+            if answer.error.outcome == "unknown" and answer.work.request_id is not None:
+                self._requests.doubt(answer.work.profile, answer.work.request_id)
             answer.give()
 
     def _finish(self, group: Group, part: Part, failures: Mapping[MemoryStore, StoreError]) -> None:

@@ -115,8 +115,10 @@ class Preparer:
         """
         await recover(store, self._committer, self._runner, LastRun(clean=False, same_boot=True))
         self._requests.load(await self._committer.query(self._committer.journal.requests, 0))
+        self._requests.settle_doubts()
         for work in self._waiting:
             self._answer_known(work)
+            work.ticket.doubtful = False
         store.reload = False
 
     def _answer_known(self, work: Work) -> None:

@@ -236,6 +236,7 @@ class Profile(Reading):
             return repeated
         work = Work(plan, self.name, caller, request_id, fingerprint)
         if request_id is not None:
+            work.ticket.doubtful = self._requests.doubtful(self.name, request_id)
             self._requests.start(self.name, request_id, fingerprint, work.ticket)
         return self.writer.submit(work)
 

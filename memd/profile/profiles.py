@@ -215,6 +215,11 @@ class Profiles:
                         store.broken = error
         return lost
 
+    @property
+    def consistent(self) -> bool:
+        """False if some file could neither be brought in line with the journal nor the journal with it: no clean stop."""
+        return all(store.broken is None for store in self._stores.values())
+
     def close(self) -> None:
         """Let every writer end once its queue is empty."""
         self._closing.set()

@@ -52,6 +52,7 @@ class Reading:
         self._views = Views(means.guard, means.stores)
         self.approvals = Approvals(means, view=self.state, refreshed=self._refresh)
         self._looked_at = float("-inf")
+        self._looking = False  # a thread looks at the files; on a disk that hangs it may do so for long
 
     def state(self, target: Target) -> StoreState:
         """The published state of a store with what the rules say about it; never waits."""
@@ -80,15 +81,22 @@ class Reading:
     async def look(self) -> None:
         """Have outside edits made until now taken in, in half a second at most; ``look_due`` says whether it is worth it.
 
-        As long as the files' times are those we left, this is a stat in a thread; the writer is not waited for.
+        As long as the files' times are those we left, this is a stat in a thread; the writer is not waited for. There is
+        one such thread for a profile: the reads of one whose disk hangs must not take those of the others.
         """
         self._looked_at = trio.current_time()
         with trio.move_on_after(LOOK_WAIT_S):
+            while self._looking:  # noqa: ASYNC110 - the thread that ends it cannot set an event
+                await trio.sleep(LOOK_EVERY_S)
+            self._looking = True
             if not await self.writer.runner.ask(self._looks_unchanged):
                 await self.writer.look().wait()
 
     def _looks_unchanged(self) -> bool:
-        return all(store.looks_unchanged() for store in self.stores.values() if store.enabled)
+        try:
+            return all(store.looks_unchanged() for store in self.stores.values() if store.enabled)
+        finally:
+            self._looking = False
 
     async def scan(self, scans: Scans) -> None:
         """Find out what some rules say about every entry, in a thread if that takes long."""

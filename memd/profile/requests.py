@@ -42,6 +42,7 @@ class Requests:
         self._count = count
         self._done: OrderedDict[tuple[str, str], RequestRecord] = OrderedDict()
         self._running: dict[tuple[str, str], tuple[bytes, Ticket]] = {}
+        self._doubtful: set[tuple[str, str]] = set()
 
     def __repr__(self) -> str:
         return f"<Requests {len(self._done)} answered, {len(self._running)} under way>"
@@ -102,6 +103,18 @@ class Requests:
             if name != record.request_id:
                 del self._done[key]
             self.remember(replace(record, request_id=name, fingerprint=b"", answer=answer))
+
+    def doubt(self, profile: str, request_id: str) -> None:
+        """Nobody knows whether this call was done, until ``settle_doubts``."""
+        self._doubtful.add((profile, request_id))
+
+    def doubtful(self, profile: str, request_id: str) -> bool:
+        """True while nobody knows."""
+        return (profile, request_id) in self._doubtful
+
+    def settle_doubts(self) -> None:
+        """The journal has been read again: what was done is among the answers, all else was not."""
+        self._doubtful.clear()
 
     def remember(self, record: RequestRecord) -> None:
         """Keep an answer that is durable."""

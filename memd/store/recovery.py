@@ -91,15 +91,11 @@ def torn(data: bytes, rendering: bytes) -> bool:
 
 
 def _mixture(data: bytes | None, head: bytes, previous: bytes | None, *, torn: bool = False) -> bool:
-    """True if ``data`` is the head written over the previous bytes as far as it got; ``torn``: in any order, or as NULs."""
+    """True if ``data`` is the head and the previous bytes written over each other, as far as either got; or NULs if ``torn``."""
     if data is None or previous is None or len(data) > max(len(head), len(previous)):
         return False
-    if not torn:
-        written = _common(data, head)
-        return data[written:] == previous[written:] or data == head + previous[len(head) :]
-    return all(byte == 0 or byte in (head[at : at + 1] + previous[at : at + 1]) for at, byte in enumerate(data))
-
-
-def _common(one: bytes, two: bytes) -> int:
-    """Bytes that both begin with."""
-    return next((at for at, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two)))
+    if not torn and len(data) < min(len(head), len(previous)):
+        return False  # nothing is cut before the head is written: somebody else did that
+    return all(
+        byte in (head[at : at + 1] + previous[at : at + 1]) or (torn and byte == 0) for at, byte in enumerate(data)
+    )

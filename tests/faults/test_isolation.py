@@ -14,7 +14,7 @@ import trio
 from support.hosts import Host, add
 
 from memd.errors import DeadlineExceeded, NoSpace, from_oserror
-from memd.store.files import Files, Image
+from memd.store.files import Files, Image, Signature
 from memd.store.threads import ThreadRunner
 
 if TYPE_CHECKING:
@@ -41,10 +41,17 @@ class SickDisk(Files):
         self._full = full
 
     def read(self, place: Place) -> Image:
+        self._hang(place)
+        return super().read(place)
+
+    def signature(self, place: Place) -> Signature:
+        self._hang(place)
+        return super().signature(place)
+
+    def _hang(self, place: Place) -> None:
         if self._concerns(place) and not self._full:
             self.stuck.set()
             assert self.well.wait(PATIENCE_S)
-        return super().read(place)
 
     def write_temp(self, place: Place, data: bytes, like: Image) -> str:
         if self._concerns(place) and self._full:
@@ -92,6 +99,27 @@ async def test_a_disk_that_hangs(tmp_path: Path, files: ThreadRunner) -> None:
         assert "before\n§\nwaits\n" == (tmp_path / "sick" / "MEMORY.md").read_text()
     healthy = "\n§\n".join(f"p0 {number}" for number in range(CHANGES)) + "\n"
     assert healthy == (tmp_path / "p0" / "MEMORY.md").read_text()
+
+
+async def test_reads_of_a_disk_that_hangs(tmp_path: Path, files: ThreadRunner) -> None:
+    """Each is answered from what is published; they hold one thread, not one each, whatever the pool has."""
+    disk = SickDisk("/sick")
+    async with machine(tmp_path, disk, files).life() as life:
+        sick = life.profiles.by_name["sick"]
+        await sick.submit(add("before")).wait()
+        disk.sick.set()
+        with trio.fail_after(PATIENCE_S):
+            async with trio.open_nursery() as nursery:
+                for _ in range(20):
+                    nursery.start_soon(sick.look)
+            await sick.look()
+            for name in HEALTHY:
+                await life.profiles.by_name[name].submit(add("beside it")).wait()
+            assert ["before"] == [entry.text for entry in sick.state("memory").document.entries]
+            disk.sick.clear()
+            disk.well.set()
+            await sick.look()
+            await sick.submit(add("after")).wait()
 
 
 async def test_a_disk_that_is_full(tmp_path: Path, files: ThreadRunner) -> None:

@@ -51,6 +51,28 @@ class TestFailures:
         async with host.life() as life:
             assert (["beta"], ["change", "change"]) == (life.texts(), await life.kinds())
 
+    async def test_asked_again_before_anybody_knows_it_is_still_unknown(
+        self, host: Host, plan: FailingJournal, autojump_clock: MockClock
+    ) -> None:
+        """That nothing was done may only be said once the journal has been read; then the answer comes from it."""
+        async with host.life() as life:
+            await life.add("alpha")
+            mutation = add("beta", request_id="r")
+            plan.fail("COMMIT", done=True, opening=4)
+            outcomes = []
+            for _ in range(3):
+                with pytest.raises(IoFailure) as caught:
+                    await life.do(mutation)
+                outcomes.append(caught.value.outcome)
+            with pytest.raises(IoFailure) as caught:
+                await life.add("another call")
+            outcomes.append(caught.value.outcome or "none")
+            assert ["unknown", "unknown", "unknown", "none"] == outcomes
+            plan.heal()
+            await trio.sleep(3)
+            done = await life.do(mutation)
+            assert (True, ["alpha", "beta"]) == (done.replayed, life.texts())
+
     async def test_refusals_of_a_group_that_fails_fail_with_it(
         self, host: Host, plan: FailingJournal, autojump_clock: MockClock
     ) -> None:

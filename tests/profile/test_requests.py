@@ -54,6 +54,14 @@ class TestAnswers:
 
 
 class TestRequests:
+    def test_a_call_is_in_doubt_until_the_journal_has_been_read(self) -> None:
+        """By its profile and id."""
+        requests = Requests()
+        requests.doubt("p", "r")
+        assert [True, False, False] == [requests.doubtful(*key) for key in (("p", "r"), ("q", "r"), ("p", "s"))]
+        requests.settle_doubts()
+        assert not requests.doubtful("p", "r")
+
     def test_a_damaged_answer_is_told_as_unknown(self) -> None:
         """The call is not made again: it may well have been done."""
         requests = Requests()

@@ -143,6 +143,25 @@ class TestDisplaced:
             assert ["alpha", "beta"] == life.texts()
 
 
+class TestStopped:
+    async def test_a_store_that_had_to_stop_writing_makes_no_clean_stop(
+        self, host: Host, autojump_clock: MockClock
+    ) -> None:
+        """Or half a rewrite would be taken for what a person did to the file. The next start puts it right."""
+        async with host.life() as life:
+            await life.add("alpha", "beta")
+            os.link(host.memory, host.root / "other name")
+            life.store.files = TornRewrite(2)
+            with pytest.raises(IoFailure) as caught:
+                await life.do(replace("alpha", "a much longer text"))
+            assert "unknown" == caught.value.outcome
+            assert not life.profiles.consistent
+        async with host.life() as life:
+            assert ["a much longer text", "beta"] == life.texts()
+            assert "outside" not in await life.kinds()
+            assert life.profiles.consistent
+
+
 class TestTakenBack:
     @pytest.mark.parametrize("times", [1, 2])
     async def test_what_was_adopted_and_taken_back_is_no_older_text(

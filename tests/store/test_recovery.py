@@ -117,6 +117,12 @@ def test_a_rewrite_in_place_goes_from_the_front_on_the_same_boot(data: bytes, *,
     assert ("roll_forward" if ours else "outside") == found
 
 
+@pytest.mark.parametrize("data", [b"", b"new"])
+def test_a_file_that_was_cut_on_the_same_boot_is_an_edit(data: bytes) -> None:
+    """No process that ends in the middle leaves less than both states have."""
+    assert "outside" == classify(data, [b"newer\n"], CRASH, before=[b"older old\n"], in_place=True)
+
+
 def test_a_rewrite_that_was_not_cut_to_length_yet() -> None:
     """The head, and behind it what was longer before."""
     assert "roll_forward" == classify(b"short\nlong\n", [b"short\n"], CRASH, before=[b"older long\n"], in_place=True)

@@ -145,7 +145,7 @@ class Host:
                         profiles.close()
                         for writer in profiles.writers():
                             await writer.ended.wait()
-                        clean = True
+                        clean = profiles.consistent
                 committer.close()
         except* Crash:
             clean = False
