@@ -23,6 +23,7 @@ from memd.errors import (
 )
 from memd.profile.approving import Decider
 from memd.settings import Stores
+from memd.store.proposals import proposals_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -141,6 +142,8 @@ class TestApprove:
             found = life.profile.guard.proposals.find(wanted)
             assert found is not None
             assert ("needs_review", True) == (found.state, "too many" in found.problem)
+            await life.committer.settle()
+            assert ["needs_review"] == [one.state for one in proposals_of(life.journal, "p")]
         async with host.life() as life:
             (listed,) = await approvals(life).listed()
             assert ("needs_review", True) == (listed.proposal.state, "too many" in listed.trial.problem)

@@ -246,6 +246,18 @@ class TestBatch:
             (listed,) = await life.profile.approvals.listed()
             assert "" == listed.trial.problem
 
+    async def test_a_batch_that_would_not_fit_behind_its_adds_waits_as_a_whole(
+        self, host: Host, autojump_clock: MockClock
+    ) -> None:
+        """An add that would make a later step of it ambiguous is a part of it."""
+        async with host.life() as life:
+            await life.add("alpha " + "x" * 50)
+            steps = (change("alpha", "beta two " + "x" * 50), edit("beta", "gamma"), add("more beta"))
+            done = await life.do(mutation(*steps, caller=REVIEW))
+            assert ["staged"] * 3 == [step.status for step in done.steps]
+            (listed,) = await life.profile.approvals.listed()
+            assert "" == listed.trial.problem
+
     async def test_a_batch_without_any_such_add_waits_as_a_whole(self, host: Host, autojump_clock: MockClock) -> None:
         """All or nothing still holds for it."""
         async with host.life() as life:

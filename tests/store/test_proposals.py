@@ -67,7 +67,7 @@ def test_approved_texts_are_known_by_store(journal: Journal) -> None:
 
 def test_what_was_settled_long_ago_goes_and_what_waits_stays(journal: Journal) -> None:
     """However old."""
-    waiting, old, fresh = proposal(1), proposal(2, settled_us=1), proposal(3, settled_us=19 * DAY_US)
+    waiting, old, fresh = proposal(1), proposal(2, settled_us=1), proposal(3, settled_us=10 * DAY_US)
     journal.commit([Part(proposals=[waiting, old, fresh])])
     assert 1 == retention.prune(journal, POLICY, 20 * DAY_US)
     assert ["p-1", "p-3"] == [one.id for one in proposals_of(journal, "p")]

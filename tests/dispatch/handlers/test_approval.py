@@ -6,11 +6,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import trio.testing
 from support.judged import DOUBTFUL, SECRET, TOKEN, TOOL, add, change, found
 
 from memd.errors import BlockedContent, OverLimit
 from memd.profile.entries import parse
 from memd.profile.proposals import Trial, staged
+from memd.protocol.params import MemoryAdd
 from memd.transport.ancestry import Lineage
 
 if TYPE_CHECKING:
@@ -171,15 +173,43 @@ async def test_what_is_kept_out_of_prompts_is_told_everywhere(world: World, clie
     assert [marker] == [one["text"] for one in refused["current_entries"]]
 
 
-async def test_a_session_in_use_hears_that_an_entry_is_kept_out(world: World, client: Client) -> None:
+@pytest.mark.parametrize("topic", ["memory.withheld", "approval.settled"])
+async def test_a_session_in_use_hears_that_an_entry_is_kept_out(world: World, client: Client, topic: str) -> None:
     """Its snapshot stays, and is stale."""
     client.ok("memory.add", target="memory", content="x")
+    await trio.testing.wait_all_tasks_blocked()  # the event of that is handed on
     opened = client.ok("session.open")
     (entry,) = world.profile.state("memory").document.entries
     world.profile.put("memory", withheld={entry.id: "a.rule"}, revision=2)
     shown = client.ok("session.snapshot", session=opened["session"])
     assert (opened["snapshot"], True) == (shown["snapshot"], shown["stale"])
     assert "[BLOCKED" in shown["changes_text"]
+    await client.done("events.subscribe", topics=["snapshot.stale"])
+    world.profile.emit(topic, target="memory")
+    await trio.testing.wait_all_tasks_blocked()
+    assert [opened["session"]] == [event["session"] for event in client.events]
+
+
+async def test_a_model_is_not_shown_what_is_kept_out_where_several_match(world: World, client: Client) -> None:
+    """The one that may be shown is."""
+    for content in ("port a is 80", "port b is 81"):
+        client.ok("memory.add", target="memory", content=content)
+    first = world.profile.state("memory").document.entries[0]
+    world.profile.put("memory", withheld={first.id: "a.rule"})
+    told = client.ok("memory.tool", arguments={"action": "remove", "target": "memory", "old_text": "port"})
+    assert ["ambiguous_match", 2] == [told["error"], len(told["matches"])]
+    assert "port a is 80" not in repr(told["matches"]) + repr(told["current_entries"])
+    assert "port b is 81" in repr(told["matches"])
+
+
+@pytest.mark.parametrize(
+    ("role", "through_tool", "person"), [("operator", False, True), ("operator", True, False), ("agent", False, False)]
+)
+async def test_who_counts_as_a_person(world: World, role: Any, through_tool: bool, person: bool) -> None:
+    """Whoever writes over the operator socket, but for what a model wrote."""
+    context = world.client(role, profile="default").conversation.context
+    writing = context.writing(MemoryAdd(target="memory", content="x"), through_tool=through_tool)
+    assert person is writing.caller.person
 
 
 def replaced(world: World, lineage: Any) -> Any:
