@@ -106,12 +106,13 @@ def test_a_hand_edit_is_kept_out_of_prompts_and_told(memd: DaemonProcess) -> Non
     memd.memory.write_text("fine\n")
     with memd.connect() as peer:
         first = peer.call("session.open")
-        seq = peer.call("events.subscribe", topics=["memory.withheld", "snapshot.stale"])["seq"]
+        peer.call("events.subscribe", topics=["memory.withheld", "snapshot.stale"])
         memd.memory.write_text(f"fine\n§\n{ATTACK}\n§\n{DOUBTFUL}\n")
-        (event,) = peer.wait_notification("event")
-        assert event["seq"] > seq
-        assert {RULE, "invisible.zero-width"} == {row["rule"] for row in event["data"]["entries"]}
-        assert "snapshot.stale" == peer.wait_notification("event")[0]["topic"]
+        told = {}
+        while told.keys() != {"memory.withheld", "snapshot.stale"}:
+            (event,) = peer.wait_notification("event")
+            told[event["topic"]] = event
+        assert {RULE, "invisible.zero-width"} == {row["rule"] for row in told["memory.withheld"]["data"]["entries"]}
         again = peer.call("session.snapshot", session=first["session"])
         assert (first["snapshot"], True) == (again["snapshot"], again["stale"])
         opened = peer.call("session.open")

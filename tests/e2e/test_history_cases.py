@@ -87,8 +87,9 @@ def test_a_removed_entry_comes_back_where_it_stood(memd: DaemonProcess) -> None:
 def test_entries_tell_who_wrote_them(memd: DaemonProcess) -> None:
     """FR-147: from a user, an agent, a tool and by hand; over edits of the file by others; the file stays plain."""
     answer(memd, "add", "from an agent")
-    answer(memd, "add", "from a tool", "--origin", "tool")
+    staged = answer(memd, "add", "from a tool", "--origin", "tool")["staged"]
     with memd.connect(operator=True, client={"name": "person"}) as peer:
+        peer.call("approval.approve", id=staged)
         peer.call("memory.add", target="memory", content="from a user")
     with memd.memory.open("a") as file:
         file.write("§\nby hand\n")
@@ -141,6 +142,7 @@ def test_a_notice_comes_from_the_journal(memd: DaemonProcess) -> None:
     """FR-150: an event for every change, also of a reply nobody read, with the numbers history has."""
     with memd.connect() as peer:
         peer.send("memory.add", target="memory", content="unread")
+    memd.call("events.wait", topics=["memory.changed"], since_seq=0, timeout_ms=10_000)
     answer(memd, "undo")
     events = memd.call("events.wait", topics=["memory.changed"], since_seq=0)["events"]
     rows = answer(memd, "history")["revisions"]
