@@ -21,7 +21,7 @@ from memd.profile.policy import Guard
 from memd.profile.profile import Profile
 from memd.profile.proposals import Proposals
 from memd.profile.requests import KEEP_US, Requests
-from memd.profile.scans import ScanPool, examples
+from memd.profile.scans import ScanPool
 from memd.profile.starting import recover
 from memd.profile.values import FILE_NAMES, TARGETS, Limits, Target
 from memd.profile.writer import Writer
@@ -38,10 +38,6 @@ if TYPE_CHECKING:
     from memd.store.committer import Committer
     from memd.store.recovery import LastRun
     from memd.store.threads import Runner
-
-
-WARM_UP_S = 0.5
-"""Between two rules that are compiled in advance: all of them take a second of a processor, spread over half a minute."""
 
 
 class WriterStatistics(msgspec.Struct, frozen=True):
@@ -83,7 +79,6 @@ class Profiles:
         self._opening = trio.Lock()
         self._scans = ScanPool()
         self._compiled = trio.Event()
-        self._closing = trio.Event()
 
     def __repr__(self) -> str:
         return f"<Profiles {sorted(self.by_name)}, problems {sorted(self.problems)}>"
@@ -113,7 +108,7 @@ class Profiles:
             OwnedElsewhere: Every profile is owned by another daemon.
         """
         self._nursery = nursery
-        nursery.start_soon(self._warm_up)
+        nursery.start_soon(self._compile)
         wanted = list(settings)
         for profile in wanted:
             await self.open(profile)
@@ -222,7 +217,6 @@ class Profiles:
 
     def close(self) -> None:
         """Let every writer end once its queue is empty."""
-        self._closing.set()
         for writer in self.writers():
             writer.close()
 
@@ -234,15 +228,10 @@ class Profiles:
 
     # -- inside -------------------------------------------------------------------------------------------------
 
-    async def _warm_up(self) -> None:
-        """Compile the rules: first what every text needs, then bit by bit what few do, so that nobody waits for it."""
+    async def _compile(self) -> None:
+        """Compile the rules. A pattern that few texts need is compiled for the first of them: all would be much memory."""
         await self._runner.run(self._scans.compile)
         self._compiled.set()
-        for texts in examples():
-            with trio.move_on_after(WARM_UP_S):
-                await self._closing.wait()
-                return
-            await self._runner.run(self._scans.scans().scan_all, texts)
 
     async def _guard(self, settings: ProfileSettings) -> Guard:
         """The profile's rules, and what waits for a person."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
 
-__all__ = ["Finding", "Findings", "ScanPool", "Scanning", "Scans", "Verdict", "examples", "is_slow", "verdict"]
+__all__ = ["Finding", "Findings", "ScanPool", "Scanning", "Scans", "Verdict", "is_slow", "verdict"]
 
 GENERATION_CHARS = 8 * 1024 * 1024
 """Characters of the texts in one of the two generations: more than a thousand profiles with full stores have."""
@@ -118,11 +118,6 @@ class ScanPool:
         """Compile what every text needs, in a thread; until that is done everything is scanned in threads."""
         Scanner().scan("")
         self._warmth.cold = False
-
-
-def examples() -> list[tuple[str, ...]]:
-    """What each rule is to find: scanned once, the rest is compiled too, which a text would otherwise wait for."""
-    return [rule.examples for rule in Scanner().rules]
 
 
 def is_slow(texts: Iterable[str]) -> bool:

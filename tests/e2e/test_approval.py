@@ -108,7 +108,7 @@ def test_a_hand_edit_is_kept_out_of_prompts_and_told(memd: DaemonProcess) -> Non
         first = peer.call("session.open")
         peer.call("events.subscribe", topics=["memory.withheld", "snapshot.stale"])
         memd.memory.write_text(f"fine\n§\n{ATTACK}\n§\n{DOUBTFUL}\n")
-        told = {}
+        told: dict[str, Any] = {}
         while told.keys() != {"memory.withheld", "snapshot.stale"}:
             (event,) = peer.wait_notification("event")
             told[event["topic"]] = event
