@@ -40,8 +40,9 @@ TICK_S = 1.0
 EXTEND_S = 5.0
 """A start that takes longer than this asks the service manager for more time, again and again."""
 PRUNE_S = 600.0
-ANNOUNCE_S = 0.5
-"""At the end the journal has this long to take the news, without which nobody connected hears it."""
+ANNOUNCE_S = 2.0
+"""At the end the journal has this long to take the news, without which nobody connected hears it. A busy disk needs more than
+half a second for a sync; the whole end may take five."""
 
 
 class Operation:
