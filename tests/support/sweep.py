@@ -29,6 +29,7 @@ from support.promises import Ledger, broken
 from support.scenarios import SCENARIOS, Run, Scenario, recovered
 
 from memd.errors import MemdError
+from memd.scan import Scanner
 from memd.store import schema
 
 if TYPE_CHECKING:
@@ -174,6 +175,7 @@ def _innermost(error: BaseException) -> str:
 
 def forked(work: Callable[[Callable[..., None]], None]) -> list[list[Any]]:
     """What ``work`` told in a process of its own, which may end at any moment."""
+    Scanner().scan("")  # compiles the rules here, once, and not in every child
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
