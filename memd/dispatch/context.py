@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from memd.dispatch.hub import EventHub, Subscription
     from memd.dispatch.ports import Control, Lineage, Peer, Profile
     from memd.errors import WireError
+    from memd.protocol.certify import Certification
     from memd.protocol.results import Discovery
 
 ContextName = Literal["primary", "subagent", "cron", "job"]
@@ -85,6 +86,7 @@ class Context:
         self.client = ""
         self.context: ContextName = "primary"
         self.subscription: Subscription | None = None
+        self.certification: Certification | None = None
         self.notify: Callable[[bytes], None] = _nowhere
         self._claimed: Access | None = None
         self._profile: str | None = None

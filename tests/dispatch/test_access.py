@@ -11,7 +11,15 @@ from memd.errors import PermissionDenied
 LEVELS: list[Access] = ["none", "read", "add", "full"]
 
 MATRIX: dict[Level, set[str]] = {
-    "none": {"hello", "rpc.ping", "rpc.cancel", "rpc.discover", "memory.tool_schema", "session.open"},
+    "none": {
+        "hello",
+        "rpc.ping",
+        "rpc.cancel",
+        "rpc.discover",
+        *(f"rpc.certify.{step}" for step in ("start", "flag", "ints", "texts", "lists", "maps", "error", "end")),
+        "memory.tool_schema",
+        "session.open",
+    },
     "read": {
         "memory.read",
         "memory.explain",

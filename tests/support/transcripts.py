@@ -15,6 +15,8 @@ from support.daemon import DaemonProcess
 from support.rpc import RpcError
 from support.vectors import VECTORS
 
+from memd.protocol.certify import STEPS
+
 Call = tuple[str, str, dict[str, Any]]
 
 CALLS: tuple[Call, ...] = (
@@ -65,6 +67,8 @@ CALLS: tuple[Call, ...] = (
     ("agent", "rpc.ping", {}),
     ("agent", "rpc.cancel", {"msgid": 3}),
     ("agent", "rpc.discover", {}),
+    ("agent", "rpc.certify.start", {}),
+    *(("agent", step.name, {"id": "$run", "value": "$value"}) for step in STEPS),
     ("agent", "session.close", {"session": "$session", "reason": "end"}),
     ("operator", "approval.approve", {"id": "$first"}),
     ("operator", "approval.reject", {"id": "$second", "reason": "nobody asked for adverts"}),
@@ -81,6 +85,7 @@ CALLS: tuple[Call, ...] = (
     ("operator", "daemon.stop", {}),
 )
 
+LONG = 300
 KEPT = {"session.open": "session", "memory.add": "revision"}
 """Which result's field a later call's ``$field`` stands for."""
 
@@ -105,14 +110,23 @@ def converse(daemon: DaemonProcess) -> list[dict[str, Any]]:
             result = exchange.get("result", {})
             if method in KEPT:
                 known.setdefault(KEPT[method], result[KEPT[method]])
+            if method.startswith("rpc.certify."):
+                known["run"] = filled.get("id") or result["id"]
+                known["value"] = exchange["error"]["data"]["value"] if "error" in exchange else result["value"]
             if method == "approval.list":
                 known["first"], known["second"] = [item["id"] for item in result["proposals"]]
     return found
 
 
 def shortened(exchanges: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The exchanges with the self-description cut to its first items: it is made of what the page says already."""
+    """The exchanges with the self-description cut to its first items, which is made of what the page says already, and the
+    certification without its longest texts.
+    """
     for exchange in exchanges:
+        if exchange["method"].startswith("rpc.certify."):
+            for part in (exchange["params"], exchange.get("result", {})):
+                if isinstance(part.get("value"), list):
+                    part["value"] = [item for item in part["value"] if not isinstance(item, str) or len(item) < LONG]
         if exchange["method"] == "rpc.discover":
             exchange["result"] = {key: items[:1] for key, items in exchange["result"].items()}
     return exchanges

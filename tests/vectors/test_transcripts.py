@@ -33,8 +33,8 @@ def test_the_recording_is_of_these_calls() -> None:
     assert [(role, method) for role, method, _ in CALLS] == [(item["socket"], item["method"]) for item in TRANSCRIPTS]
 
 
-def test_only_the_refusal_meant_to_be_one_is() -> None:
-    assert ["not_found"] == [item["error"]["name"] for item in TRANSCRIPTS if "error" in item]
+def test_only_the_refusals_meant_to_be_some_are() -> None:
+    assert ["not_found", "conflict"] == [item["error"]["name"] for item in TRANSCRIPTS if "error" in item]
 
 
 @pytest.mark.slow

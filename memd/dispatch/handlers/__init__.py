@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from memd.dispatch.handlers import (
     approval,
+    certify,
     daemon,
     event,
     hello,
@@ -21,7 +22,7 @@ from memd.dispatch.handlers import (
 )
 from memd.dispatch.table import MethodTable
 
-AREAS = (hello, session, turn, memory, tool, history, approval, scan, event, profile, daemon, rpc)
+AREAS = (hello, session, turn, memory, tool, history, approval, scan, event, profile, daemon, rpc, certify)
 
 
 def method_table() -> MethodTable:

@@ -31,6 +31,7 @@ FEATURES = (
     "memory.tool",
     "profiles",
     "request_id",
+    "rpc.certify",
     "scan",
     "scan.check",
     "sessions",
