@@ -24,7 +24,11 @@ Kind = Literal["sync", "deferred", "task"]
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """One row. ``waits``: the caller says with ``timeout_ms`` how long, and its deadline is that much later."""
+    """One row.
+
+    ``waits``: the caller says with ``timeout_ms`` how long, and its deadline is that much later. ``once``: after a lost reply a
+    client must not simply call it again, because it belongs to its connection or does something anew each time.
+    """
 
     name: str
     params: type[Params]
@@ -34,6 +38,7 @@ class Method:
     kind: Kind = "sync"
     mutation: bool = False
     waits: bool = False
+    once: bool = False
 
 
 class MethodTable:

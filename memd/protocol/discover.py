@@ -38,12 +38,27 @@ class Row(Protocol):
     def access(self) -> str:
         """The level it needs."""
 
+    @property
+    def mutation(self) -> bool:
+        """True if it takes a ``request_id``."""
+
+    @property
+    def once(self) -> bool:
+        """True if calling it again is not the same as calling it once."""
+
 
 def discovery(rows: Iterable[Row]) -> Discovery:
     """Describe every method, error and event. The schemas are self-contained (``$defs`` inside each)."""
     return Discovery(
         methods=[
-            MethodDescription(name=row.name, params=schema(row.params), result=schema(row.result), access=row.access)
+            MethodDescription(
+                name=row.name,
+                params=schema(row.params),
+                result=schema(row.result),
+                access=row.access,
+                mutation=row.mutation,
+                repeatable=not (row.mutation or row.once),
+            )
             for row in sorted(rows, key=lambda row: row.name)
         ],
         errors=[ErrorDescription(name=error.wire_name, code=error.code) for error in wire_errors()],

@@ -327,12 +327,18 @@ class CancelResult(WireStruct, kw_only=True, frozen=True):
 
 
 class MethodDescription(WireStruct, kw_only=True, frozen=True):
-    """One method; ``params`` and ``result`` are JSON Schema."""
+    """One method; ``params`` and ``result`` are JSON Schema.
+
+    ``mutation``: it takes a ``request_id``, and with one may be called again after a lost reply. ``repeatable``: it may be called
+    again in any case.
+    """
 
     name: str
     params: dict[str, Any]
     result: dict[str, Any]
     access: str
+    mutation: bool
+    repeatable: bool
 
 
 class ErrorDescription(WireStruct, kw_only=True, frozen=True):

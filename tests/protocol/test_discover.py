@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, NamedTuple
 
 import msgspec
+from support.vectors import VECTORS
 
+from memd.dispatch.handlers import method_table
 from memd.errors import wire_errors
 from memd.protocol import params as p, results
 from memd.protocol.discover import discovery, schema
-from memd.protocol.types import TOPICS
+from memd.protocol.types import PROTOCOL_VERSION, TOPICS
 
 
 class Described(NamedTuple):
@@ -19,6 +22,8 @@ class Described(NamedTuple):
     params: Any
     result: Any
     access: str
+    mutation: bool = False
+    once: bool = False
 
 
 ROWS = (
@@ -44,6 +49,17 @@ def test_parameters_and_results_are_whole_schemas() -> None:
     assert "The stores as they are now" in read.params["$defs"]["MemoryRead"]["description"]
 
 
+def test_what_may_be_called_again() -> None:
+    """Mutations with their ``request_id``, reads always, the rest never."""
+    rows = [
+        Described("a", p.RpcPing, results.Empty, "none"),
+        Described("b", p.RpcPing, results.Empty, "none", mutation=True),
+        Described("c", p.RpcPing, results.Empty, "none", once=True),
+    ]
+    found = [(item.mutation, item.repeatable) for item in discovery(rows).methods]
+    assert [(False, True), (True, False), (False, False)] == found
+
+
 def test_a_plain_map() -> None:
     assert {"type": "object"} == schema(dict[str, Any])
 
@@ -51,6 +67,12 @@ def test_a_plain_map() -> None:
 def test_a_schema_is_made_once() -> None:
     """Describing everything anew would hold up the event loop."""
     assert schema(results.ReadResult) is schema(results.ReadResult)
+
+
+def test_the_schema_file_is_what_the_daemon_says() -> None:
+    """If not: ``python client/write_protocol.py``."""
+    written = json.loads((VECTORS.parent / "schema.json").read_text(encoding="utf-8"))
+    assert {"protocol": PROTOCOL_VERSION, **msgspec.to_builtins(discovery(method_table()))} == written
 
 
 def test_errors_and_topics_are_complete() -> None:

@@ -46,6 +46,6 @@ def take(step: Step, context: Context, params: RpcCertifyStep) -> CertifyResult:
 
 
 METHODS = (
-    Method("rpc.certify.start", RpcCertifyStart, CertifyResult, "none", start),
-    *(Method(step.name, step.params, CertifyResult, "none", partial(take, step)) for step in STEPS),
+    Method("rpc.certify.start", RpcCertifyStart, CertifyResult, "none", start, once=True),
+    *(Method(step.name, step.params, CertifyResult, "none", partial(take, step), once=True) for step in STEPS),
 )

@@ -124,6 +124,6 @@ METHODS = (
     Method("daemon.status", p.DaemonStatus, results.StatusResult, "read", status),
     Method("daemon.metrics", p.DaemonMetrics, results.MetricsResult, "read", metrics),
     Method("daemon.reload", p.DaemonReload, results.Empty, "operator", reload, "task"),
-    Method("daemon.stop", p.DaemonStop, results.Empty, "operator", stop),
-    Method("daemon.handover", p.DaemonHandover, results.HandoverResult, "operator", handover),
+    Method("daemon.stop", p.DaemonStop, results.Empty, "operator", stop, once=True),
+    Method("daemon.handover", p.DaemonHandover, results.HandoverResult, "operator", handover, once=True),
 )

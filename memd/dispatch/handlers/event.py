@@ -94,7 +94,7 @@ def _topics(names: list[str]) -> frozenset[str]:
 
 
 METHODS = (
-    Method("events.subscribe", p.EventsSubscribe, results.Subscribed, "read", subscribe, "task"),
-    Method("events.unsubscribe", p.EventsUnsubscribe, results.Empty, "read", unsubscribe),
+    Method("events.subscribe", p.EventsSubscribe, results.Subscribed, "read", subscribe, "task", once=True),
+    Method("events.unsubscribe", p.EventsUnsubscribe, results.Empty, "read", unsubscribe, once=True),
     Method("events.wait", p.EventsWait, results.EventList, "read", wait, "task", waits=True),
 )

@@ -100,4 +100,4 @@ def _capped(claimed: access.Access, given: access.Access, context: str) -> Notic
     return Notice("access_capped", message, {"claimed": claimed, "access": given})
 
 
-METHODS = (Method("hello", p.Hello, results.HelloResult, "none", hello),)
+METHODS = (Method("hello", p.Hello, results.HelloResult, "none", hello, once=True),)

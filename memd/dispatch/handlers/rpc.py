@@ -32,6 +32,6 @@ def discover(context: Context, _params: p.RpcDiscover) -> results.Discovery:
 
 METHODS = (
     Method("rpc.ping", p.RpcPing, results.Empty, "none", ping),
-    Method("rpc.cancel", p.RpcCancel, results.CancelResult, "none", cancel),
+    Method("rpc.cancel", p.RpcCancel, results.CancelResult, "none", cancel, once=True),
     Method("rpc.discover", p.RpcDiscover, results.Discovery, "none", discover),
 )
