@@ -21,7 +21,7 @@ def _run(client: Client, *, last: str = "rpc.certify.end") -> dict[str, Any]:
             reply = client.ok(step.name, **reply)
         if step.name == last:
             break
-    return reply
+    return dict(reply)
 
 
 async def test_a_client_that_hands_everything_on_is_certified(client: Client) -> None:
