@@ -157,11 +157,22 @@ class Erasing:
 
 
 def _files_with(directories: set[str], names: set[str], mask: Mask) -> list[str]:
-    """Memory files, and memd's own beside them, that hold what was to be redacted."""
-    found = []
+    """Memory files, and memd's own beside them, that hold what was to be redacted.
+
+    Raises:
+        IoFailure: With ``outcome`` "unknown": one of them cannot be looked at.
+    """
+    try:
+        return list(_holders(directories, names, mask))
+    except OSError as error:
+        where = error.filename or ", ".join(sorted(directories))
+        msg = f"{where} cannot be looked at ({error.strerror}), and may hold the text: redact it once more"
+        raise IoFailure(msg, path=str(where), errno=error.errno, outcome="unknown") from error
+
+
+def _holders(directories: set[str], names: set[str], mask: Mask) -> Iterator[str]:
     for directory in sorted(directories):
         for path in sorted(Path(directory).iterdir()):
             ours = path.name in names or any(path.name.startswith(f".{name}.memd-") for name in names)
             if ours and path.is_file() and mask.found(path.read_bytes()):
-                found.append(str(path))
-    return found
+                yield str(path)

@@ -1,7 +1,8 @@
 """Groups: the planning of one commit over the stores of a writer.
 
-What comes in: images of the files, the work that waits, older renderings where they are needed. What goes out: drafts, a
-part for the journal, and the answers to give once it is durable. What must not be here: I/O, tasks.
+What comes in: drafts of the stores, into which everything was taken that their files hold, and the work that waits. What goes
+out: those drafts with the work on them, a part for the journal, and the answers to give once it is durable. What must not be
+here: I/O, tasks.
 
 Everything is planned on drafts, so that a group can be planned anew when one of its stores falls out.
 """
@@ -14,24 +15,17 @@ from typing import TYPE_CHECKING
 from memd.deferred import Ticket  # noqa: TC001 - dataclass field
 from memd.errors import StoreError, WireError
 from memd.profile import requests
-from memd.profile.adoption import Older, adopt
-from memd.profile.draft import Draft
-from memd.profile.values import Caller
-from memd.profile.work import Work, notice
 from memd.store.records import Part, RequestRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping
 
-    from memd.profile.memory_store import Foreign, MemoryStore
-    from memd.profile.merge import Merged
+    from memd.profile.draft import Draft
+    from memd.profile.memory_store import MemoryStore
     from memd.profile.requests import Result
-    from memd.store.files import Image
+    from memd.profile.work import Work
 
 GROUP_OPERATIONS = 256
-OUTSIDE = Caller(origin="outside")
-FOREIGN_AGE_US = 2_000_000
-"""What a swap displaced comes to light within this time, the second look and its slack, unless it is known better."""
 
 
 @dataclass
@@ -123,30 +117,21 @@ class Group:
 
 def plan_group(
     queue: Iterable[Work],
-    images: Mapping[MemoryStore, Image],
-    older: Mapping[MemoryStore, Sequence[Older]],
+    drafts: dict[MemoryStore, Draft],
     *,
     now_us: int,
-    take_revision: Callable[[], int],
     failed: Mapping[MemoryStore, StoreError],
 ) -> Group:
-    """Adopt what the images hold, then plan as much of the queue as belongs to the stores that are ready.
+    """Plan as much of the queue as belongs to the stores that are ready.
 
     Work on a store that is not ready stays where it is, and so does everything behind it on the same stores.
 
     Args:
         queue: Waiting work in the order it was read from the sockets.
-        images: The stores that are ready, with what their files hold.
-        older: Older renderings of the stores whose file would drop entries.
+        drafts: The stores that are ready, with what their files hold.
         now_us: The time of every revision of the group.
-        take_revision: Gives out revision numbers.
         failed: Stores that fell out of this group, and why; their work is answered with it.
     """
-    drafts: dict[MemoryStore, Draft] = {}
-    for store, image in images.items():
-        if store not in failed:
-            drafts[store] = Draft(store, image, now_us, take_revision)
-            _adopt_all(drafts[store], older.get(store, ()))
     group = Group(drafts)
     held: set[MemoryStore] = set()
     operations = 0
@@ -191,67 +176,3 @@ def _note_refusal(group: Group, work: Work, error: WireError, now_us: int) -> No
     group.refusals.proposals += left.part.proposals
     if left.then is not None:
         group.afterwards.append(left.then)
-
-
-def _adopt_all(draft: Draft, older: Sequence[Older]) -> None:
-    """Take in what came to light after earlier swaps, then what the file holds now."""
-    store = draft.store
-    for foreign in store.foreign:
-        _adopt_foreign(draft, foreign, older)
-    found = draft.image.data or b""
-    if found == (store.data or b""):
-        return
-    merged = adopt(
-        draft.document,
-        found,
-        older=older,
-        changed_us=draft.image.signature.ctime_ns // 1000 or draft.now_us,
-        stamp=draft.stamp("outside"),
-        new_id=draft.new_id,
-        last=store.document,
-    )
-    _record_adoption(draft, merged, found)
-
-
-def _adopt_foreign(draft: Draft, foreign: Foreign, older: Sequence[Older]) -> None:
-    """Take in what a swap displaced. Whoever wrote it may have read the head, what was displaced, or anything older."""
-    store = draft.store
-    merged = adopt(
-        draft.document,
-        foreign.data,
-        older=[Older(store.data or b"", store.document), *older],
-        changed_us=foreign.after_us or draft.now_us - FOREIGN_AGE_US,
-        stamp=draft.stamp("outside"),
-        new_id=draft.new_id,
-        last=foreign.base,
-        written_us=foreign.written_us,
-    )
-    if merged.changes:
-        _record_adoption(draft, merged, foreign.data)
-        # A crash before its file is removed must not have it adopted once more, from another base.
-        draft.keep(foreign.data)
-
-
-def _record_adoption(draft: Draft, merged: Merged, data: bytes) -> None:
-    draft.record("outside", merged.document, merged.changes, OUTSIDE)
-    draft.adopted = True
-    if merged.lossy:
-        draft.keep(data)
-    dropped = [entry.id for entry in merged.dropped]
-    kept = [entry.id for entry in merged.kept]
-    draft.emit("outside.adopted", data={"dropped": dropped, "kept": kept, "changes": len(merged.changes)})
-    draft.notices.extend(merged.notices)
-    draft.notices.append(
-        notice(
-            "outside_adopted",
-            f"{draft.store.place.name} was changed by another program; that was taken in first ({_count(merged)}).",
-            revision=draft.revision,
-            dropped=dropped,
-            kept=kept,
-        )
-    )
-
-
-def _count(merged: Merged) -> str:
-    count = len(merged.changes)
-    return "no entry changed" if not count else "1 change" if count == 1 else f"{count} changes"

@@ -16,9 +16,9 @@ from memd.errors import IoFailure, NoSpace, StoreError
 from memd.profile.adoption import Older, identify, would_drop
 from memd.profile.draft import change_data, change_record
 from memd.profile.entries import Document, parse
-from memd.profile.group import OUTSIDE
 from memd.profile.inverse import difference
 from memd.profile.memory_store import SECOND_LOOK_S, Foreign, Lingering, document_from, entry_records
+from memd.profile.values import OUTSIDE
 from memd.store import queries
 from memd.store.files import Displaced
 from memd.store.records import EventRecord, Part, RenderingRecord, RevisionRecord

@@ -128,6 +128,10 @@ class Caller(Struct, frozen=True):
     person: bool = False
 
 
+OUTSIDE = Caller(origin="outside")
+"""Another program that changed the file itself."""
+
+
 class Mutation(Struct, frozen=True):
     """A change to one store, as it is queued with the profile's writer.
 

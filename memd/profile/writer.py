@@ -19,11 +19,12 @@ import trio
 
 from memd.deferred import Ticket
 from memd.errors import StoreError, WireError
-from memd.profile.adoption import needs_base
 from memd.profile.committing import Committing
 from memd.profile.conditions import Conditions
+from memd.profile.draft import Draft
 from memd.profile.gathering import Gathering
 from memd.profile.group import plan_group
+from memd.profile.intake import Intake
 from memd.profile.memory_store import RETRY_S, UNREADABLE_S
 from memd.profile.preparing import Prepared, Preparer
 from memd.profile.prescan import Prescan
@@ -32,7 +33,6 @@ from memd.profile.swapping import LINGERING_LIMIT, Swapper
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from memd.profile.adoption import Older
     from memd.profile.events import EventStream
     from memd.profile.group import Group
     from memd.profile.memory_store import MemoryStore
@@ -79,6 +79,7 @@ class Writer:
         self._preparer = Preparer(committer, runner, self._conditions, requests)
         self._prescan = Prescan(runner)
         self._swapper = Swapper(committer, runner, clock, self._conditions)
+        self._intake = Intake(self._swapper, runner)
         self._committing = Committing(committer, self._swapper, self._conditions, requests, clock=clock)
         self._queue: deque[Work] = deque()
         self._looks: list[Ticket] = []
@@ -288,33 +289,27 @@ class Writer:
             store.attention or store.reload or store.failure or store.read_at == 0 for store in wanted
         ):
             return None
-        group = self._plan({store: store.image for store in wanted}, {}, {})
+        now_us = self.clock.now_us()
+        group = plan_group(
+            self._queue, self._drafts({store: store.image for store in wanted}, now_us), now_us=now_us, failed={}
+        )
         for draft in group.drafts.values():
             draft.data = draft.finish()
         return group
 
-    def _plan(
-        self,
-        images: Mapping[MemoryStore, Image],
-        older: Mapping[MemoryStore, Sequence[Older]],
-        failed: Mapping[MemoryStore, StoreError],
-    ) -> Group:
-        return plan_group(
-            self._queue,
-            images,
-            older,
-            now_us=self.clock.now_us(),
-            take_revision=self.committer.take_revision,
-            failed=failed,
-        )
+    def _drafts(self, images: Mapping[MemoryStore, Image], now_us: int) -> dict[MemoryStore, Draft]:
+        return {store: Draft(store, image, now_us, self.committer.take_revision) for store, image in images.items()}
 
     async def _commit_group(self, images: Mapping[MemoryStore, Image]) -> None:
         failed: dict[MemoryStore, StoreError] = {
             store: store.failure for store in self.stores if store.failure is not None and store not in images
         }
-        older = await self._older_renderings(images, failed)
+        older = await self._intake.older_renderings(images, failed)
         while True:
-            group = self._plan(images, older, failed)
+            now_us = self.clock.now_us()
+            drafts = self._drafts({store: image for store, image in images.items() if store not in failed}, now_us)
+            await self._intake.take(drafts, older)
+            group = plan_group(self._queue, drafts, now_us=now_us, failed=failed)
             await self._prescan.drafts(group.drafts.values())
             temps, failures = await self._swapper.write_temps(group)
             if not failures and not group.outdated:
@@ -333,22 +328,6 @@ class Writer:
         planned = {id(answer.work) for answer in group.answers}
         self._queue = deque(work for work in self._queue if id(work) not in planned)
         await self._committing.commit(group, temps)
-
-    async def _older_renderings(
-        self, images: Mapping[MemoryStore, Image], failed: dict[MemoryStore, StoreError]
-    ) -> dict[MemoryStore, list[Older]]:
-        """What is needed to adopt; a store for which the journal cannot tell joins the ``failed``."""
-        found: dict[MemoryStore, list[Older]] = {}
-        for store, image in images.items():
-            changed = (image.data or b"") != (store.data or b"") and needs_base(store.document, image.data)
-            if changed or any(needs_base(foreign.base, foreign.data) for foreign in store.foreign):
-                try:
-                    found[store] = await self._swapper.older_renderings(store)
-                except StoreError as error:
-                    error.outcome = "none"
-                    failed[store] = error
-                    store.postpone(trio.current_time())
-        return found
 
     # -- chores -------------------------------------------------------------------------------------------------
 

@@ -293,7 +293,7 @@ class SessionRegistry:
         return self.get(profile.name, found.id) if found is not None else None
 
     def _create(self, profile: ProfileView, request: OpenRequest) -> Session:
-        mark = self._token(12).hex()
+        mark = self._token(16).hex()
         fence = Fence(f"<memory-note {mark}>", f"</memory-note {mark}>")
         session = Session(
             self._token(16).hex(), profile=profile.name, key=request.key, fence=fence, created_us=self._clock()

@@ -21,8 +21,9 @@ import stat
 import msgspec
 
 from memd.errors import IoFailure, ReadOnly, StoreUnreadable, file_facts, from_oserror
+from memd.store.attributes import copy_attributes
 from memd.store.exchange import UNSUPPORTED, exchange, rename_new
-from memd.store.place import Place, fsync_directory, is_mount_point
+from memd.store.place import Place, fsync_directory, is_mount_point, let_go
 
 READ_LIMIT = 1024 * 1024
 """Largest memory file that is read, in bytes; a larger one is left untouched (limits count a few thousand)."""
@@ -81,12 +82,15 @@ class Displaced(msgspec.Struct):
         """When its bytes were written last, in microseconds since the epoch; 0 if that cannot be told."""
         if self.descriptor < 0:
             return 0
-        return os.fstat(self.descriptor).st_mtime_ns // 1000
+        try:
+            return os.fstat(self.descriptor).st_mtime_ns // 1000
+        except OSError:
+            return 0
 
     def close(self) -> None:
         """Close the descriptor."""
         if self.descriptor >= 0:
-            os.close(self.descriptor)
+            let_go(self.descriptor)
             self.descriptor = -1
 
 
@@ -113,7 +117,7 @@ class Files:
         except OSError as error:
             raise _unreadable(error, place.path) from error
         finally:
-            os.close(descriptor)
+            let_go(descriptor)
 
     def signature(self, place: Place) -> Signature:
         """The stat of the file; an empty signature if there is none or it cannot be looked at."""
@@ -129,7 +133,7 @@ class Files:
             The temp file's path; it is not fsynced (the journal is the log). ``swap`` or ``discard`` takes it.
 
         Raises:
-            ReadOnly: Owner or group cannot be kept, or the directory cannot be written.
+            ReadOnly: Owner, group, ACL or attributes cannot be kept, or the directory cannot be written.
             NoSpace, IoFailure: The temp file has been removed again.
         """
         if like.data is not None and not os.access(place.path, os.W_OK):
@@ -144,8 +148,6 @@ class Files:
         except BaseException:
             self.discard(path)
             raise
-        finally:
-            os.close(descriptor)
         return path
 
     def swap(self, place: Place, temp: str, *, exists: bool, expected: bytes | None = None) -> Displaced:
@@ -199,7 +201,7 @@ class Files:
                 try:
                     os.fsync(descriptor)
                 finally:
-                    os.close(descriptor)
+                    let_go(descriptor)
             fsync_directory(place.directory)
         except OSError as error:
             msg = f"fsync {place.path}: {error.strerror}"
@@ -261,17 +263,26 @@ class Files:
         )
 
     def _fill(self, descriptor: int, data: bytes, place: Place, like: Image) -> None:
+        """Fill and close a temp file. A close that fails counts: some file systems tell only then that there is no room."""
         try:
-            _write_all(descriptor, data)
-            if like.data is None:
-                os.fchmod(descriptor, FILE_MODE)
-                return
-            if (like.uid, like.gid) != (os.geteuid(), os.fstat(descriptor).st_gid):
-                self._keep_owner(descriptor, place, like)
-            os.fchmod(descriptor, like.mode)
-            _copy_attributes(place.path, descriptor)
+            try:
+                _write_all(descriptor, data)
+                self._make_alike(descriptor, place, like)
+            except BaseException:
+                let_go(descriptor)
+                raise
+            os.close(descriptor)
         except OSError as error:
             raise from_oserror(error, place.path, step="write a new version beside") from error
+
+    def _make_alike(self, descriptor: int, place: Place, like: Image) -> None:
+        if like.data is None:
+            os.fchmod(descriptor, FILE_MODE)
+            return
+        if (like.uid, like.gid) != (os.geteuid(), os.fstat(descriptor).st_gid):
+            self._keep_owner(descriptor, place, like)
+        os.fchmod(descriptor, like.mode)
+        copy_attributes(place.path, descriptor)
 
     def _keep_owner(self, descriptor: int, place: Place, like: Image) -> None:
         try:
@@ -332,7 +343,7 @@ class Files:
             data = _read_all(descriptor)
         except OSError:
             if descriptor >= 0:
-                os.close(descriptor)
+                let_go(descriptor)
             self._put_back(place, kept)
             raise
         if data != expected:
@@ -379,16 +390,3 @@ def _write_all(descriptor: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
-
-
-def _copy_attributes(source: str, descriptor: int) -> None:
-    """Extended attributes, POSIX ACLs among them, where the system has them."""
-    if not hasattr(os, "listxattr"):
-        return
-    try:
-        names = os.listxattr(source, follow_symlinks=False)
-    except OSError:
-        return
-    for name in names:
-        with contextlib.suppress(OSError):  # security.* may belong to the kernel; user.* and ACLs are copied
-            os.setxattr(descriptor, name, os.getxattr(source, name, follow_symlinks=False))

@@ -109,9 +109,9 @@ class Journal:
             JournalTooNew: Untouched.
             StoreError: Locked by another process, or the disk refused.
         """
-        fresh = not self.path.exists() or self.path.stat().st_size == 0
         damaged = None
         try:
+            fresh = not self.path.exists() or self.path.stat().st_size == 0
             if not self._is_whole() and not self._is_whole():  # a read that failed once is told in the words of damage
                 damaged = self._set_aside()
                 fresh = True

@@ -56,7 +56,11 @@ class Ownership:
             raise from_oserror(error, self.path, step="lock") from error
         with contextlib.suppress(OSError):  # the pid is a courtesy; the flock is the lock
             Path(self.path).write_text(f"{os.getpid()}\n", encoding="ascii")
-        status = os.stat(self.path)
+        try:
+            status = os.stat(self.path)
+        except OSError as error:
+            self.release()  # or the next try would find it held, by us
+            raise from_oserror(error, self.path, step="lock") from error
         self._inode = (status.st_dev, status.st_ino)
 
     def holder(self) -> int:

@@ -43,9 +43,12 @@ def make_directory(path: Path) -> None:
     """
     missing: list[Path] = []
     current = path
-    while not current.exists():
-        missing.append(current)
-        current = current.parent
+    try:
+        while not current.exists():
+            missing.append(current)
+            current = current.parent
+    except OSError as error:
+        raise from_oserror(error, current, step="look for the directory") from error
     for directory in reversed(missing):
         try:
             with contextlib.suppress(FileExistsError):  # somebody else was faster: their mode stands
@@ -62,6 +65,15 @@ def fsync_directory(path: Path | str) -> None:
     try:
         os.fsync(descriptor)
     finally:
+        let_go(descriptor)
+
+
+def let_go(descriptor: int) -> None:
+    """Close a descriptor through which nothing was written, or all of it synced: what close says of it changes nothing.
+
+    It is closed whatever close says.
+    """
+    with contextlib.suppress(OSError):
         os.close(descriptor)
 
 
@@ -114,7 +126,7 @@ def is_mount_point(descriptor: int, directory: str) -> bool:
     try:
         return _mount_of(descriptor) != _mount_of(parent)
     finally:
-        os.close(parent)
+        let_go(parent)
 
 
 def in_git_work_tree(directory: str) -> bool:
@@ -132,7 +144,7 @@ def _mount_of(descriptor: int) -> bytes:
     try:
         return os.read(info, 512).partition(b"mnt_id:")[2].partition(b"\n")[0]
     finally:
-        os.close(info)
+        let_go(info)
 
 
 def _follow(path: str, roots: tuple[str, ...], uid: int) -> str:

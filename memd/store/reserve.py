@@ -10,6 +10,8 @@ import contextlib
 import os
 from typing import TYPE_CHECKING
 
+from memd.store.place import let_go
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -49,7 +51,7 @@ class Reserve:
             self.spend()  # half a reserve is room that others need more
             return False
         finally:
-            os.close(descriptor)
+            let_go(descriptor)
         return True
 
     def spend(self) -> bool:

@@ -13,6 +13,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from memd.errors import JournalTooNew
+from memd.store.place import let_go
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -126,7 +127,7 @@ def _create_private(path: Path) -> None:
     try:
         os.fchmod(descriptor, 0o600)
     finally:
-        os.close(descriptor)  # before SQLite opens it: closing another descriptor would drop SQLite's locks
+        let_go(descriptor)  # before SQLite opens it: closing another descriptor would drop SQLite's locks
 
 
 def _lenient(data: bytes) -> str:

@@ -11,6 +11,7 @@ from support.hosts import CALLER, add, change, replace
 
 from memd.errors import IoFailure, NotFound
 from memd.profile.content import text_hash
+from memd.profile.draft import Draft
 from memd.profile.editing import Edit
 from memd.profile.group import GROUP_OPERATIONS, Group, plan_group
 from memd.profile.importing import Import, Source
@@ -47,14 +48,10 @@ def _plan(
     failed: Mapping[MemoryStore, StoreError] | None = None,
 ) -> Group:
     numbers = itertools.count(1)
-    return plan_group(
-        queue,
-        {store: Image(data) for store in stores},
-        {},
-        now_us=5,
-        take_revision=lambda: next(numbers),
-        failed=failed or {},
-    )
+    drafts = {
+        store: Draft(store, Image(data), 5, lambda: next(numbers)) for store in stores if store not in (failed or {})
+    }
+    return plan_group(queue, drafts, now_us=5, failed=failed or {})
 
 
 def _work(store: MemoryStore, mutation: Mutation) -> Work:
@@ -126,20 +123,6 @@ def test_settled_work_is_passed_over(stores: tuple[MemoryStore, MemoryStore]) ->
     work = _work(memory, add("alpha"))
     work.ticket.withdraw(IoFailure("late"))
     assert [] == _plan([memory], [work]).answers
-
-
-def test_what_the_file_holds_is_adopted_first(stores: tuple[MemoryStore, MemoryStore]) -> None:
-    """Whoever writes is told; its bytes are kept if the file is written over them at once."""
-    memory, _ = stores
-    group = _plan([memory], [_work(memory, add("beta"))], data=b"alpha\n")
-    draft = group.drafts[memory]
-    assert "alpha\n§\nbeta\n".encode() == draft.finish()
-    assert (["outside", "change"], [b"alpha\n"]) == (
-        [revision.kind for revision in draft.part.revisions], [preimage.data for preimage in draft.part.preimages]
-    )  # fmt: skip
-    result = group.answers[0].result
-    assert result is not None
-    assert ["outside_adopted"] == [notice.name for notice in result.notices]
 
 
 @pytest.mark.parametrize(

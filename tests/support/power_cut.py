@@ -15,11 +15,12 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from support.asking import Run
 from support.hosts import relaxed
 from support.interposer import Calls
 from support.power import Disk, State, parse
 from support.promises import Ledger
-from support.scenarios import SCENARIOS, Run, Scenario
+from support.scenarios import SCENARIOS, Scenario
 from support.sweep import forked, machine, recover, virtually
 
 from memd.store import schema
@@ -64,7 +65,7 @@ def cut_everywhere(root: Path, scenario: Scenario, connect: Connect, stride: int
         for state in disk.states(rng):
             if (state, len(disk.notes)) not in states:
                 states.add((state, len(disk.notes)))
-                found = _judged(root, state, disk.notes)
+                found = _judged(root, scenario, state, disk.notes)
                 broken += [
                     f"power cut after step {number} ({step.kind} {' '.join(step.words)}): {line}" for line in found
                 ]
@@ -73,7 +74,7 @@ def cut_everywhere(root: Path, scenario: Scenario, connect: Connect, stride: int
 
 def _recorded(root: Path, scenario: Scenario, connect: Connect, record: Path) -> None:
     calls = Calls(root)
-    host = machine(root)
+    host = machine(root, scenario)
     host.connect = connect
     calls.record(record)
 
@@ -93,14 +94,16 @@ def _recorded(root: Path, scenario: Scenario, connect: Connect, record: Path) ->
     virtually(story)
 
 
-def _judged(root: Path, state: State, notes: Sequence[str]) -> list[str]:
+def _judged(root: Path, scenario: Scenario, state: State, notes: Sequence[str]) -> list[str]:
     """What is broken after a start on this state of the disk, by what had been told until then."""
     materialise(root, state)
     ledger = Ledger()
     for note in notes:
         kind, *values = json.loads(note)
         getattr(ledger, kind)(*values)
-    return [str(values[0]) for _, *values in forked(lambda tell: recover(root, ledger, tell, other_boot=True))]
+    return [
+        str(values[0]) for _, *values in forked(lambda tell: recover(root, scenario, ledger, tell, other_boot=True))
+    ]
 
 
 def materialise(root: Path, state: State) -> None:

@@ -7,150 +7,37 @@ What must not be here: faults, expectations.
 from __future__ import annotations
 
 import os
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
+import msgspec
 import trio
-from support.hosts import CALLER, change
+from support.judged import DOUBTFUL
 from support.promises import Found
 
-from memd.errors import MemdError
 from memd.profile.entries import parse
-from memd.profile.history import Selector
+from memd.sessions.frozen import decode
 from memd.store import queries
 from memd.store.place import fsync_directory
 from memd.store.records import EventRecord, Part
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterator
 
+    from support.asking import Run
     from support.hosts import Ending, Life
 
     from memd.profile.profile import Profile
-    from memd.profile.values import Mutation, Target
-
-PATIENCE_S = 60
-Say = Literal["done", "none", "unknown"]
-
-
-@dataclass
-class Run:
-    """One life, through which changes are asked for, each told before and after."""
-
-    life: Life
-    tell: Callable[..., None]
-    paused: Callable[[], AbstractContextManager[None]] = nullcontext
-    doubtful: list[tuple[Profile, Mutation, str | None, str | None]] = field(default_factory=list)
-    done: set[str] = field(default_factory=set)
-
-    async def add(self, text: str, *, profile: str = "p", target: Target = "memory") -> None:
-        """Add an entry."""
-        await self._ask(profile, change("add", content=text, target=target, request_id=f"add {text}"), text, None)
-
-    async def remove(self, text: str, *, profile: str = "p") -> None:
-        """Remove an entry."""
-        await self._ask(profile, change("remove", old_text=text, request_id=f"remove {text}"), None, text)
-
-    async def replace(self, old: str, new: str, *, profile: str = "p") -> None:
-        """Put an entry in the place of another."""
-        mutation = change("replace", old_text=old, content=new, request_id=f"replace {old}")
-        await self._ask(profile, mutation, new, old)
-
-    async def undo(self, text: str) -> None:
-        """Undo the newest change, if it is the one that added this."""
-        if text not in self.done:
-            return
-        self.tell("asked", None, text)
-        profile = self.life.profiles.by_name["p"]
-        await self._answer(lambda: profile.undo(Selector(last=1), CALLER), None, text)
-
-    async def together(self, *asks: Awaitable[None]) -> None:
-        """All of these at once."""
-
-        async def one(ask: Awaitable[None]) -> None:
-            await ask
-
-        async with trio.open_nursery() as nursery:
-            for ask in asks:
-                nursery.start_soon(one, ask)
-
-    def append_by_hand(self, text: str) -> None:
-        """A careful hand appends to the file, and sees to it that it is on the disk."""
-        with self.paused():
-            with self.life.host.memory.open("a") as file:
-                file.write(f"§\n{text}\n")
-                file.flush()
-                os.fsync(file.fileno())
-            fsync_directory(self.life.host.directory)
-        self.tell("saved", text)
-
-    async def ask_again(self) -> None:
-        """Whatever nobody knows is asked again under its id, until it is known."""
-        for profile, mutation, come, gone in self.doubtful:
-            if self._stopped(profile):
-                continue
-            for _ in range(20):
-                if await self._answer(lambda: profile.submit(mutation).wait(), come, gone) != "unknown":  # noqa: B023
-                    break
-                await trio.sleep(1)
-            else:
-                self.tell("broken", f"never known: {mutation.request_id}")
-
-    async def next_write_works(self) -> None:
-        """Once the disk is well again, a write is taken within a few seconds."""
-        await self.life.profiles.open_refused()  # as the daemon does each second
-        for name, profile in self.life.profiles.by_name.items():
-            if self._stopped(profile):
-                continue
-            text = f"afterwards in {name} of {self.life.host.boot} {os.getpid()}"
-            mutation = change("add", content=text, request_id=text)
-            self.tell("asked", text, None)
-            for _ in range(20):
-                if await self._answer(lambda: profile.submit(mutation).wait(), text, None) == "done":  # noqa: B023
-                    break
-                await trio.sleep(1)
-            else:
-                self.tell("broken", f"{name} takes no writes any more")
-        for name, error in self.life.profiles.problems.items():
-            self.tell("broken", f"{name} is not served: {error}")
-
-    def _stopped(self, profile: Profile) -> bool:
-        """Whether a store has stopped writing, since neither a swap nor taking it back was possible; it says so."""
-        broken = [store.broken for store in profile.stores.values() if store.broken is not None]
-        if broken:
-            self.tell("stopped", broken[0].message)
-        return bool(broken)
-
-    async def _ask(self, name: str, mutation: Mutation, come: str | None, gone: str | None) -> None:
-        profile = self.life.profiles.by_name.get(name)
-        if profile is None:
-            return  # refused at the start
-        self.tell("asked", come, gone)
-        if await self._answer(lambda: profile.submit(mutation).wait(), come, gone) == "unknown":
-            self.doubtful.append((profile, mutation, come, gone))
-
-    async def _answer(self, ask: Callable[[], Awaitable[Any]], come: str | None, gone: str | None) -> Say:
-        outcome: Say = "done"
-        try:
-            with trio.fail_after(PATIENCE_S):
-                await ask()
-        except MemdError as error:
-            outcome = "unknown" if getattr(error, "outcome", None) == "unknown" else "none"
-        except trio.TooSlowError:
-            self.tell("broken", f"no answer about {come or gone}")
-            outcome = "unknown"
-        self.tell("answered", come, gone, outcome)
-        if outcome == "done" and come is not None:
-            self.done.add(come)
-        return outcome
+    from memd.store.journal import Journal
+    from memd.store.reserve import Reserve
 
 
 @dataclass(frozen=True)
 class Scenario:
     """``before``: an earlier life, which ends in its own way; ``prepare`` and ``body``: the life in which calls fail, from its
-    start (``at_start``) or from the body on, until the body's end or the life's (``at_end``).
+    start (``at_start``) or from the body on, until the body's end or the life's (``at_end``). ``reserve``: it keeps room for a
+    full disk.
     """
 
     body: Callable[[Run], Awaitable[None]]
@@ -159,6 +46,7 @@ class Scenario:
     ending: Ending = "stop"
     at_start: bool = False
     at_end: bool = False
+    reserve: bool = False
 
 
 async def recovered(life: Life) -> Found:
@@ -176,7 +64,33 @@ async def recovered(life: Life) -> Found:
         rows, _ = await profile.list_revisions(limit=1000)
         recorded += [text for row in rows for item in row.record.changes for text in (item.before, item.after) if text]
     trouble = [f"{name} is not served: {error}" for name, error in life.profiles.problems.items()]
-    return Found(tuple(published), tuple(in_files), b"\n".join(recorded).decode("utf-8", "replace"), tuple(trouble))
+    states = dict(await life.committer.query(_sessions, life.journal))
+    for profile in life.profiles.by_name.values():
+        states.update(_judgements(profile))
+    text = b"\n".join(recorded).decode("utf-8", "replace")
+    return Found(tuple(published), tuple(in_files), text, tuple(trouble), states)
+
+
+def _sessions(journal: Journal) -> Iterator[tuple[str, str]]:
+    """What became of sessions: one without its snapshot is of no use."""
+    records, snapshots, _ = journal.sessions()
+    for record in records:
+        try:
+            decode(snapshots[record.snapshot].body)
+        except (KeyError, msgspec.DecodeError):
+            yield f"session: {record.key}", "damaged"
+        else:
+            yield f"session: {record.key}", "open"
+
+
+def _judgements(profile: Profile) -> Iterator[tuple[str, str]]:
+    """What became of proposals, and which texts are in prompts."""
+    for proposal in profile.guard.proposals.everything():
+        yield f"proposal: {proposal.operations[0].content}", proposal.state
+    for target in profile.stores:
+        state = profile.state(target)
+        for entry in state.document.entries:
+            yield f"in prompts: {entry.text}", "withheld" if entry.id in state.withheld else "shown"
 
 
 def _bytes(path: Path) -> bytes:
@@ -243,8 +157,67 @@ async def _both_stores(run: Run) -> None:
     await run.undo("memory")
 
 
-async def _session(run: Run) -> None:
-    await run.add("beside a session")
+async def _two_stores(run: Run) -> None:
+    await run.add("in memory", session="s")
+    await run.add("in user", target="user", session="s")
+    await run.undo_session("s", "in memory", "in user")
+
+
+async def _sessions_open(run: Run) -> None:
+    await run.sessions("the first")
+    await run.sessions("the second", close=True)
+
+
+async def _reserve(run: Run) -> None:
+    reserve = _reserve_of(run)
+    await run.life.committer.query(reserve.keep)
+    await run.add("four")
+    await run.remove("one")
+    await run.life.committer.query(reserve.keep)  # as the daemon does from time to time
+
+
+async def _keep(run: Run) -> None:
+    await _three(run)
+    await run.life.committer.query(_reserve_of(run).keep)
+
+
+def _reserve_of(run: Run) -> Reserve:
+    assert run.life.host.reserve is not None
+    return run.life.host.reserve
+
+
+async def _proposal(run: Run) -> None:
+    await run.propose("proposed")
+
+
+async def _proposed(run: Run) -> None:
+    await run.propose("let in")
+    await run.propose("turned down")
+
+
+async def _decisions(run: Run) -> None:
+    await run.approve("let in")
+    await run.reject("turned down")
+
+
+async def _withheld(run: Run) -> None:
+    run.append_by_hand(DOUBTFUL, withheld=True)
+    await run.life.look()
+    await run.let_in(DOUBTFUL)
+
+
+async def _to_redact(run: Run) -> None:
+    await run.add("one")
+    await run.add("the word is hunter2")
+
+
+async def _redact(run: Run) -> None:
+    await run.redact("hunter2", "the word is hunter2")
+    await run.add("after it")
+
+
+async def _unwaited(run: Run) -> None:
+    await run.add("beside a part")
     run.life.committer.add(Part(events=[EventRecord(us=1, topic="store.state", profile="p")]))
     await trio.sleep(2)
 
@@ -260,7 +233,15 @@ SCENARIOS: dict[str, Scenario] = {
     "to nothing": Scenario(_to_nothing, prepare=_three),
     "undo": Scenario(_undo, prepare=_three),
     "both stores": Scenario(_both_stores, prepare=_three),
-    "a part nobody waits for": Scenario(_session, prepare=_one),
+    "undo over two stores": Scenario(_two_stores, prepare=_one),
+    "a part nobody waits for": Scenario(_unwaited, prepare=_one),
+    "sessions": Scenario(_sessions_open, prepare=_one),
+    "reserve": Scenario(_reserve, prepare=_three, reserve=True),
+    "reserve spent": Scenario(_to_nothing, prepare=_keep, reserve=True),
+    "proposal": Scenario(_proposal, prepare=_one),
+    "decisions": Scenario(_decisions, prepare=_proposed),
+    "withheld": Scenario(_withheld, prepare=_one),
+    "redact": Scenario(_redact, prepare=_to_redact),
     "stop": Scenario(_one, prepare=_three, at_end=True),
     "start": Scenario(_first_write, before=_three, at_start=True),
     "start after a crash": Scenario(_first_write, before=_three, ending="crash", at_start=True),

@@ -76,3 +76,43 @@ def test_file_and_journal() -> None:
 
 def test_trouble_is_passed_on() -> None:
     assert ["p is not served"] == broken(ledger(), replace(KEPT, trouble=("p is not served",)))
+
+
+def test_what_changes_together_is_not_half_done() -> None:
+    made = ledger()
+    made.as_one("a", "maybe")
+    assert ["half done: of ['a', 'maybe'], only ['a'] are there"] == broken(made, KEPT)
+    texts = (*KEPT.published, "maybe")
+    assert [] == broken(made, replace(KEPT, published=texts, file=texts))
+
+
+@pytest.mark.parametrize(
+    ("outcome", "kept"),
+    [("done", ["open"]), ("none", [None]), ("unknown", [None, "open"])],
+)
+def test_the_state_of_what_is_no_entry(outcome: str, kept: list[str | None]) -> None:
+    """It is what was answered; what nobody knows is either."""
+    made = ledger()
+    made.becoming("session: s", "open")
+    made.became("session: s", "open", _outcome(outcome))
+    for state in (None, "open", "damaged"):
+        states = {"session: s": state} if state else {}
+        assert (state in kept) == (not broken(made, replace(KEPT, states=states)))
+
+
+def test_a_state_that_was_refused_leaves_the_one_before() -> None:
+    """Even where both are the same, as of a session in which a turn is not begun."""
+    made = ledger()
+    for outcome in ("done", "none"):
+        made.becoming("session: s", "open")
+        made.became("session: s", "open", _outcome(outcome))
+    assert [] == broken(made, replace(KEPT, states={"session: s": "open"}))
+    assert ["session: s is None, and should be one of ['open']"] == broken(made, KEPT)
+
+
+@pytest.mark.parametrize(
+    ("state", "text", "kept"),
+    [("approved", "a", True), ("approved", "else", False), ("pending", "a", False), ("rejected", "else", True)],
+)
+def test_a_proposal_is_approved_with_its_text(state: str, text: str, kept: bool) -> None:
+    assert kept == (not broken(ledger(), replace(KEPT, states={f"proposal: {text}": state})))
