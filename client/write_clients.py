@@ -11,11 +11,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from generate import go
+from generate import go, typescript
 from generate.schema import load
 
 HERE = Path(__file__).resolve().parent
-LANGUAGES = {"go": go.files}
+LANGUAGES = {"go": go.files, "typescript": typescript.files}
 
 
 def stale() -> dict[Path, str]:
@@ -24,7 +24,9 @@ def stale() -> dict[Path, str]:
     wanted = {
         HERE / folder / name: text for folder, files in LANGUAGES.items() for name, text in files(description).items()
     }
-    return {path: text for path, text in wanted.items() if not path.exists() or path.read_text(encoding="utf-8") != text}
+    return {
+        path: text for path, text in wanted.items() if not path.exists() or path.read_text(encoding="utf-8") != text
+    }
 
 
 def main() -> int:

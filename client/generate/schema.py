@@ -103,7 +103,9 @@ def clean(name: str) -> str:
     """A name that every language takes: ``PerStore_list_memd.protocol.types.Entry__`` is ``PerStoreListEntry``."""
     name = re.sub(r"typing\.Annotated_(\w+?)__.*", r"\1", name)
     words = re.split(r"_+", re.sub(r"(\w+\.)+", lambda match: match[0].rpartition("_")[0] + "_", name))
-    return "".join(word[:1].upper() + word[1:] for word in words if word and "." not in word and word not in {"memd", "typing"})
+    return "".join(
+        word[:1].upper() + word[1:] for word in words if word and "." not in word and word not in {"memd", "typing"}
+    )
 
 
 def words_of(name: str) -> list[str]:
@@ -126,7 +128,9 @@ def _reference(body: dict[str, Any]) -> str:
 def _struct(name: str, body: dict[str, Any]) -> Struct:
     required = set(body.get("required", ()))
     hidden = OPERATION_FIELDS.get(name, frozenset())
-    must = {"MemoryAdd": {"content"}, "MemoryReplace": {"content"}, "MemoryEdit": {"old_text", "new_text"}}.get(name, set())
+    must = {"MemoryAdd": {"content"}, "MemoryReplace": {"content"}, "MemoryEdit": {"old_text", "new_text"}}.get(
+        name, set()
+    )
     fields = tuple(
         Field(
             key,
