@@ -136,7 +136,7 @@ def _struct(name: str, body: dict[str, Any]) -> Struct:
             key,
             _type(value),
             required=key in required or key in must,
-            nullable=key not in must and _nullable(value),
+            nullable=key not in must and key not in required and _nullable(value),
         )
         for key, value in body.get("properties", {}).items()
         if key not in hidden
@@ -145,7 +145,8 @@ def _struct(name: str, body: dict[str, Any]) -> Struct:
 
 
 def _nullable(body: dict[str, Any]) -> bool:
-    return any(one.get("type") == "null" for one in body.get("anyOf", ()))
+    """True if nil may stand there; where anything may, that is one of the things."""
+    return "default" in body and body["default"] is None
 
 
 def _type(body: dict[str, Any]) -> Type:

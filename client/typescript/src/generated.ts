@@ -232,7 +232,7 @@ export interface Message {
   role: "assistant" | "system" | "tool" | "user";
   content: unknown;
   name?: string;
-  tool_calls: unknown;
+  tool_calls?: unknown;
   tool_call_id?: string;
   synthetic?: boolean;
 }
