@@ -11,11 +11,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from generate import go, rust, typescript
+from generate import go, lua, rust, typescript
 from generate.schema import load
 
 HERE = Path(__file__).resolve().parent
-LANGUAGES = {"go": go.files, "rust": rust.files, "typescript": typescript.files}
+LANGUAGES = {"go": go.files, "neovim": lua.files, "rust": rust.files, "typescript": typescript.files}
 
 
 def stale() -> dict[Path, str]:
