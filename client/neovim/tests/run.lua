@@ -178,7 +178,7 @@ end
 function tests.requests_mean_the_same_again()
   local pack, seen = require("memd.pack"), 0
   for _, message in ipairs(vectors("messages").messages) do
-    local exact = message.value and message.value[2] <= 2 ^ 53 -- beyond, Lua's numbers lose digits, and nothing in memd is larger
+    local exact = message.value and tonumber(message.value[2]) and message.value[2] <= 2 ^ 53 -- beyond, Lua's numbers lose digits, and nothing in memd is larger
     if message.from == "client" and message.gives == "request" and exact then
       seen = seen + 1
       same(message.value, (vim.mpack.Unpacker()(pack(message.value))), message.name)
