@@ -11,11 +11,17 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from generate import go, lua, rust, typescript
+from generate import c, go, lua, rust, typescript
 from generate.schema import load
 
 HERE = Path(__file__).resolve().parent
-LANGUAGES = {"go": go.files, "neovim": lua.files, "rust": rust.files, "typescript": typescript.files}
+LANGUAGES = {
+    "c": c.files,
+    "go": go.files,
+    "neovim": lua.files,
+    "rust": rust.files,
+    "typescript": typescript.files,
+}
 
 
 def stale() -> dict[Path, str]:

@@ -84,7 +84,7 @@ end
 function tests.a_deadline_holds_and_the_connection_stays()
   local home = new_home()
   assert(client(home):call("memory.add", { target = "memory", content = "first" }))
-  local one = client(home, { timeout_ms = 500 })
+  local one = client(home, { timeout_ms = 5000 })
   local before = assert(one:hello()).server.instance
   local wire = one.wire
   local _, problem = wire:call("events.wait", { timeout_ms = 600000, topics = { "memory.refused" } }, 100)
