@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
-from rapidfuzz import fuzz
 
 from memd.profile.entries import Document, Entry, parse
-from memd.profile.merge import choose_base, merge, split_appended
+from memd.profile.merge import differences, merge, split_appended
+from memd.profile.rewording import Rewordings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Sequence
@@ -36,9 +36,6 @@ RECENT_US = 5_000_000
 
 CLOCK_US = 20_000
 """File times come from a coarser clock than ours: a tick of it, and some room."""
-
-ALIKE = 75.0
-"""Share of letters (0 to 100, rapidfuzz ratio) from which one text is a rewording of another: a changed number or name."""
 
 
 @dataclass(slots=True)
@@ -146,26 +143,37 @@ def adopt(  # noqa: PLR0913 - a three-way merge with its circumstances, each of 
         # Nothing tells of an older version: the file is a new one, written instead of the last.
         known = [entry for entry in last.entries if not _recent(entry, changed_us)]
         return merge(Document(entries=tuple(known)), theirs, head, stamp=stamp, new_id=new_id)
-    if only_altered(last, theirs, older):
-        return merge(last, theirs, head, stamp=stamp, new_id=new_id)
-    return merge(candidates[choose_base(theirs, candidates)], theirs, head, stamp=stamp, new_id=new_id)
+    return merge(find_base(theirs, candidates, changed_us), theirs, head, stamp=stamp, new_id=new_id)
 
 
-def only_altered(last: Document, theirs: Document, older: Sequence[Older] = ()) -> bool:
-    """True if the file is the last one with some texts reworded in place: an edit by somebody who saw all of it.
+def find_base(theirs: Document, candidates: Sequence[Document], changed_us: int) -> Document:
+    """The version that the writer of a file started from: the one that differs least, where a rewording is one difference.
 
-    Without this, an edit of the newest entry would look like an addition to the version before it, since that differs
-    in one entry only; the old wording would stay beside the new one. A wording that the store once had is no new one:
-    it tells of a writer who has not seen what it became.
+    Were it two, an edit of the newest entry would look like an addition to the version before it; the old wording would
+    stay beside the new one.
+
+    What memd put in moments before nobody has reworded, however alike it is to what they added; who did see it that soon
+    finds both wordings. Against any but the last version it has to be clear that a text is a rewording, and not one more of
+    its kind: there it is as likely that the writer read before the old wording came, and then nothing may go.
     """
-    if len(last.entries) != len(theirs.entries):
-        return False
-    pairs = zip(last.entries, theirs.entries, strict=True)
-    altered = [(mine.text, other.text) for mine, other in pairs if mine.text != other.text]
-    if not all(_alike(mine, other) for mine, other in altered):
-        return False
-    new = {other for _, other in altered}
-    return not any(entry.text in new for rendering in older for entry in rendering.document.entries)
+    texts = [entry.text for entry in theirs.entries]
+    there, new = set(texts), set(texts)
+    for candidate in candidates:
+        new.difference_update([entry.text for entry in candidate.entries])
+    rewordings = Rewordings(texts, new)
+    found = differences(theirs, candidates)  # as a rewording is no change of length, none that is left out can be it
+
+    def less(distance: int, index: int) -> tuple[int, int]:
+        entries = candidates[index].entries
+        old = [entry.text for entry in entries if entry.text in there or not _recent(entry, changed_us)]
+        return distance - rewordings.count(old, clearly=index > 0), index
+
+    best = min(found)
+    for distance, index in found:
+        most = min(distance // 2, len(new)) if index else distance // 2
+        if (distance - most, index) < best:
+            best = min(best, less(distance, index))
+    return candidates[best[1]]
 
 
 def _same(one: Document, two: Document) -> bool:
@@ -176,10 +184,6 @@ def _same(one: Document, two: Document) -> bool:
 def _recent(entry: Entry, changed_us: int) -> bool:
     """True for an entry that memd put into the file so short a time before that the writer need not have seen it."""
     return entry.origin != "outside" and entry.updated_us > changed_us - RECENT_US
-
-
-def _alike(first: str, second: str) -> bool:
-    return fuzz.ratio(first.casefold(), second.casefold(), score_cutoff=ALIKE) >= ALIKE
 
 
 def _may_go_on(theirs: Document, candidate: Document) -> bool:
