@@ -150,6 +150,8 @@ class Erasing:
         """Refuse to call it done if somebody has put the text back, or a displaced file is still there."""
         directories = {store.place.directory for _, store in self._enabled()}
         names = {store.place.name for _, store in self._enabled()}
+        for files in {store.files for _, store in self._enabled()}:
+            await self._runner.run(files.tidy)
         left = await self._runner.run(_files_with, directories, names, self.mask)
         if left:
             msg = f"the text is in {', '.join(left)} again or still: redact it once more"

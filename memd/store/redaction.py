@@ -268,18 +268,20 @@ def _masked(text: bytes | None, mask: Mask, *, whole: bool) -> bytes | None:
 
 def _redact_set_aside(journal: Path, mask: Mask) -> int:
     """Blot the texts out of damaged journals that were set aside. Their lengths stay, so that they are still what they were."""
-    count = 0
+    try:
+        return sum(_blot(path, mask) for path in _set_aside(journal))
+    except OSError as error:
+        found = from_oserror(error, error.filename or journal.parent, step="redact")
+        found.outcome = "unknown"
+        raise found from error
+
+
+def _set_aside(journal: Path) -> list[Path]:
+    """The damaged journals. A directory that cannot be listed is an error: ``glob`` would find nothing in it."""
     live = {f"{journal.name}{suffix}" for suffix in _LIVE}
-    for path in sorted(journal.parent.glob(f"{journal.name}*")):
-        if path.name in live or path.is_symlink() or not path.is_file():
-            continue
-        try:
-            count += _blot(path, mask)
-        except OSError as error:
-            found = from_oserror(error, path, step="redact")
-            found.outcome = "unknown"
-            raise found from error
-    return count
+    names = sorted(name for name in os.listdir(journal.parent) if name.startswith(journal.name) and name not in live)
+    found = [journal.with_name(name) for name in names]
+    return [path for path in found if not path.is_symlink() and path.is_file()]
 
 
 def _blot(path: Path, mask: Mask) -> bool:

@@ -13,8 +13,9 @@ from msgspec.structs import replace
 from support.faults import NoExchange
 
 from memd.errors import IoFailure, NoSpace, ReadOnly, StoreError, StoreUnreadable
-from memd.store.files import READ_LIMIT, Displaced, Files, Image, Signature
+from memd.store.files import Displaced, Files, Image, Signature
 from memd.store.place import Place, locate
+from memd.store.whole import READ_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -331,3 +332,29 @@ class TestCheckpointAndLeftovers:
         Files().discard(temp)
         Files().discard(temp)
         assert [] == _names(place)
+
+    def test_what_cannot_be_discarded_now_is_discarded_later(self, place: Place, tmp_path: Path) -> None:
+        """With the next version that is written, or the next checkpoint."""
+        files, stuck = Files(), tmp_path / ".MEMORY.md.memd-1-aa.tmp"
+        for later in (
+            lambda: files.discard(files.write_temp(place, b"x", Image(None))),
+            lambda: files.checkpoint(place),
+        ):
+            stuck.mkdir()  # which no unlink removes
+            files.discard(str(stuck))
+            stuck.rmdir()
+            stuck.write_bytes(b"displaced")
+            later()
+            assert [] == _names(place)
+            stuck.write_bytes(b"somebody else's")
+            later()
+            assert [stuck.name] == _names(place)
+            stuck.unlink()
+
+    def test_a_descriptor_that_tells_nothing(self) -> None:
+        """The time is unknown then, and closing it harms nobody."""
+        lost = Displaced(b"x", 1 << 20)
+        assert 0 == lost.written_us()
+        assert lost.look_again() is None
+        lost.close()
+        assert -1 == lost.descriptor
