@@ -12,7 +12,8 @@ from support.hosts import relaxed
 
 from memd.errors import IoFailure, JournalTooNew, NoSpace, StoreError
 from memd.store import schema
-from memd.store.journal import Journal, read_boot_id
+from memd.store.clock import read_boot_id
+from memd.store.journal import Journal
 from memd.store.records import (
     EventRecord,
     Part,

@@ -199,7 +199,8 @@ def virtually(story: Callable[[], Coroutine[Any, Any, None]]) -> None:
 def _innermost(error: BaseException) -> str:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    frame = traceback.extract_tb(error.__traceback__)[-1]
+    frames = traceback.extract_tb(error.__traceback__)
+    frame = next((one for one in reversed(frames) if "/memd/" in one.filename), frames[-1])  # ours, not the library's
     return f"{error!r} in {frame.name}, {Path(frame.filename).name}:{frame.lineno}"
 
 
