@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from memd.cli.exits import OK, REFUSED
 from memd.cli.reach import operator, reader, writer
-from memd.cli.text import age, bar, cells, wrap
+from memd.cli.text import age, bar, cells, one_line, wrap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def explain(shell: Shell, options: Namespace) -> int:
         )
         rule = f" by rule {match.rule}" if match.rule else ""
         shell.out(f"{shell.paint(match.state, 'bold')}{rule}  {where}  {match.at}")
-        for line in wrap(match.reason, shell.width() - 2):
+        for line in wrap(one_line(match.reason), shell.width() - 2):
             shell.out(f"  {line}")
     if not result.matches:
         shell.out("memd has never seen a text like that: it was neither stored nor refused")

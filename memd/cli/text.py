@@ -8,14 +8,28 @@ from __future__ import annotations
 import unicodedata
 
 _CONTROLS = [*(c for c in range(0x20) if c not in (0x09, 0x0A)), *range(0x7F, 0xA0)]
-_DIRECTIONS = [0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
-_UNSEEN = [0xAD, 0x180E, 0x200B, *range(0x2060, 0x2065), 0xFEFF]  # joiners stay: emoji and scripts need them
-_TAGS = range(0xE0000, 0xE0080)
+_DIRECTIONS = [0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x2070)]
+_LINES = [0x2028, 0x2029]
+# Default_Ignorable_Code_Point of Unicode's DerivedCoreProperties.txt; joiners and the first selectors stay: emoji and scripts need them.
+_UNSEEN = [
+    0xAD,
+    0x034F,
+    0x115F,
+    0x1160,
+    0x17B4,
+    0x17B5,
+    *range(0x180B, 0x1810),
+    0x200B,
+    *range(0x2060, 0x2066),
+    0x3164,
+    0xFEFF,
+    0xFFA0,
+]
+_UNSEEN += [*range(0xFFF0, 0xFFFC), *range(0x1BCA0, 0x1BCA4), *range(0x1D173, 0x1D17B), *range(0xE0000, 0xE1000)]
 # An entry may hold anything: shown raw, it could move the cursor, recolour the screen, swap what is read, or hide some of it.
 _VISIBLE = {
     **{c: f"\\x{c:02x}" for c in _CONTROLS},
-    **{c: f"\\u{c:04x}" for c in (*_DIRECTIONS, *_UNSEEN)},
-    **{c: f"\\U{c:08x}" for c in _TAGS},
+    **{c: f"\\u{c:04x}" if c < 0x10000 else f"\\U{c:08x}" for c in (*_DIRECTIONS, *_LINES, *_UNSEEN)},
 }
 
 _AGES = ((365 * 86400, "y"), (86400, "d"), (3600, "h"), (60, "m"))
@@ -24,6 +38,11 @@ _AGES = ((365 * 86400, "y"), (86400, "d"), (3600, "h"), (60, "m"))
 def safe(text: str) -> str:
     """The text with everything that would act on a terminal made visible; newlines and tabs stay."""
     return text.translate(_VISIBLE)
+
+
+def one_line(text: str) -> str:
+    """The text, safe, on one line: what others wrote cannot pass for a line of ours."""
+    return " ".join(safe(text).split())
 
 
 def cells(text: str) -> int:
@@ -36,7 +55,7 @@ def cells(text: str) -> int:
 
 def cut(text: str, width: int) -> str:
     """The text on one line of at most ``width`` columns, with an ellipsis if something is left out."""
-    line = " ".join(safe(text).split())
+    line = one_line(text)
     if cells(line) <= width:
         return line
     while line and cells(line) > width - 1:
