@@ -4,7 +4,9 @@ What comes in: a file, a socket, a diary. What goes out: the diary, filled. What
 (``survival``), starting a daemon.
 
 Outside writers take turns: a second one would overwrite the first before anybody else could have seen it, which nobody can
-prevent. A turn is over when memd shows what it brought. What they write is read long before, as it is in life.
+prevent. A turn is over when memd shows what it brought. What they write is read long before, as it is in life, but not in the
+middle of another one's writing: whoever reads half a file and saves it with a line more has thrown the other half away, also
+where there is no memd, and nobody can tell it from a person who did so on purpose.
 """
 
 from __future__ import annotations
@@ -45,6 +47,7 @@ class Outsiders:
         self.seed = seed
         self.numbers = iter(range(1, 10**9))
         self.turn = threading.Lock()
+        self.writing = threading.Lock()  # held within a turn, until all is written
         self.over = threading.Event()
 
     def run(self, seconds: float, clients: int) -> None:
@@ -118,7 +121,8 @@ class Outsiders:
                     with self.turn:
                         if self.over.is_set():
                             break
-                        brought = [text for text in work if text]
+                        with self.writing:
+                            brought = [text for text in work if text]
                         self._seen(client, brought)
                     self.over.wait(chance.random())
 
@@ -136,7 +140,9 @@ class Outsiders:
         self.diary.trouble.append(f"not shown within {TURN_S} s: {brought}")
 
     def _read(self) -> list[str]:
-        return [text.strip() for text in self.file.read_text(encoding="utf-8").split(BORDER) if text.strip()]
+        with self.writing:
+            content = self.file.read_text(encoding="utf-8")
+        return [text.strip() for text in content.split(BORDER) if text.strip()]
 
     def _wrote(self, text: str) -> str:
         self.diary.wrote(text, time.monotonic())
