@@ -20,6 +20,7 @@ import msgspec
 from memd.errors import IoFailure, NoSpace, StoreError, from_oserror
 from memd.store import schema
 from memd.store.clock import read_boot_id
+from memd.store.place import fsync_directory
 from memd.store.records import Part, RenderingRecord, RequestRecord, SessionRecord, SnapshotRecord, StoreRow, TurnRecord
 from memd.store.rows import rendering_from, write_part
 
@@ -120,7 +121,7 @@ class Journal:
             meta = dict(self.connection.execute("SELECT key, value FROM meta").fetchall())
         except OSError as error:
             raise from_oserror(error, self.path, step="open the journal") from error
-        except sqlite3.OperationalError as error:
+        except sqlite3.Error as error:
             raise self.failure(error, step="open") from error
         self._group = int(meta.get("group", 0))
         self._write_meta({"clean": 0, "boot": self._boot_id, "group": self._group})
@@ -136,8 +137,9 @@ class Journal:
         self.first_seq = next_seq
         self._write_meta({f"run:{next_seq - 1}": next_seq})
         kept = "SELECT key FROM meta WHERE key LIKE 'run:%' ORDER BY value DESC LIMIT ?"
+        sql = f"DELETE FROM meta WHERE key LIKE 'run:%' AND key NOT IN ({kept})"  # noqa: S608 - ours
         with contextlib.suppress(sqlite3.Error):  # then the next start forgets them
-            self.connection.execute(f"DELETE FROM meta WHERE key LIKE 'run:%' AND key NOT IN ({kept})", (RUNS_KEPT,))  # noqa: S608 - ours
+            self.connection.execute(sql, (RUNS_KEPT,))
 
     def close(self, *, clean: bool) -> None:
         """Write the clean-stop mark if the stop was one, copy the WAL back and close."""
@@ -264,11 +266,7 @@ class Journal:
             "SELECT store, revision, us, hash, data, entries FROM rendering WHERE store=? ORDER BY revision DESC",
             (store,),
         )
-        for row in rows:
-            found = rendering_from(row)
-            if found is not None:
-                return found
-        return None
+        return next((found for row in rows if (found := rendering_from(row)) is not None), None)
 
     def newest(self) -> tuple[int, int, int]:
         """(revision, event seq, microseconds) of the newest things stored; 0 where there is nothing. ``StoreError``."""
@@ -382,16 +380,19 @@ class Journal:
         return self._group == wanted
 
     def _set_aside(self) -> str:
-        """Move a damaged journal and its WAL out of the way; nothing of it is deleted."""
+        """Move a damaged journal and its WAL out of the way; nothing of it is deleted.
+
+        The journal goes last, so that the next start goes on with it should this end half-way; SQLite would delete a lone WAL.
+        """
         self._drop_connection()
         stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(self.path.stat().st_mtime))
-        aside = self.path.with_name(f"{self.path.name}.damaged-{stamp}")
+        found = [suffix for suffix in ("-wal", "-shm", "") if Path(f"{self.path}{suffix}").exists()]
+        aside = f"{self.path}.damaged-{stamp}"
         number = 0
-        while aside.exists():
+        while any(Path(f"{aside}{suffix}").exists() for suffix in found):
             number += 1
-            aside = self.path.with_name(f"{self.path.name}.damaged-{stamp}-{number}")
-        for suffix in ("", "-wal", "-shm"):
-            source = Path(f"{self.path}{suffix}")
-            if source.exists():
-                source.rename(f"{aside}{suffix}")
-        return str(aside)
+            aside = f"{self.path}.damaged-{stamp}-{number}"
+        for suffix in found:
+            Path(f"{self.path}{suffix}").rename(f"{aside}{suffix}")
+        fsync_directory(self.path.parent)
+        return aside
