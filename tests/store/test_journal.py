@@ -230,9 +230,13 @@ class TestDamage:
         plan = FailingJournal()
         journal = Journal(tmp_path / "journal.db", connect=plan.connect)
         plan.fail(statement)
-        with pytest.raises(IoFailure, match="journal"):
+
+        def begin() -> None:
             journal.open()
             journal.newest()
+
+        with pytest.raises(IoFailure, match="journal"):
+            begin()
 
     def test_a_newer_journal_is_no_damage(self, journal: Journal) -> None:
         """It stays in its place."""
