@@ -253,7 +253,7 @@ def revision_fields(row: RevisionRow, mask: Mask) -> dict[str, Any]:
         "session": record.session,
         "turn": record.turn,
         "job": record.job,
-        "reason": record.reason,
+        "reason": record.reason and mask(record.reason),
         "undone_by": record.undone_by,
         "kind": record.kind,
         "undoes": list(record.undoes),
@@ -291,7 +291,7 @@ def proposal(listed: Listed, now_us: int, mask: Mask) -> approval.Proposal:
         job=value.job,
         session=value.session,
         reason=mask(said) or None,
-        proposed=value.reason,
+        proposed=value.reason and mask(value.reason),
     )
 
 
@@ -309,14 +309,14 @@ def _operation(value: Operation, mask: Mask) -> types.Op:
     )
 
 
-def explanation(value: Explanation) -> results.ExplainMatch:
+def explanation(value: Explanation, mask: Mask) -> results.ExplainMatch:
     """What became of a text."""
     return results.ExplainMatch(
         state=value.state,
         target=value.target,
         at=types.rfc3339(value.us),
         us=value.us,
-        reason=value.reason,
+        reason=mask(value.reason),
         id=value.id,
         revision=value.revision,
         rule=value.rule,

@@ -100,7 +100,7 @@ def schema(_context: Context, params: p.MemoryToolSchema) -> dict[str, Any]:
 async def explain(context: Context, params: p.MemoryExplain) -> results.ExplainResult:
     """What became of a text."""
     found = await context.profile.explain(params.text)
-    return results.ExplainResult(matches=[translate.explanation(item) for item in found])
+    return results.ExplainResult(matches=[translate.explanation(item, context.profile.mask) for item in found])
 
 
 def wipe(context: Context, params: p.MemoryWipe) -> Pending:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import trio.testing
+from msgspec.structs import replace as replaced_fields
 from support.judged import DOUBTFUL, SECRET, TOKEN, TOOL, add, change, found
 
 from memd.errors import BlockedContent, OverLimit
@@ -66,11 +67,13 @@ class TestList:
 
     async def test_an_agent_sees_no_secrets(self, world: World, client: Client, operator: Client) -> None:
         """The person who decides does."""
-        world.profile.approvals.waiting = [proposal(operations=(add(SECRET),))]
+        world.profile.approvals.waiting = [
+            replaced_fields(proposal(operations=(add(SECRET),)), reason=f"since {SECRET}")
+        ]
         world.profile.approvals.trial = Trial(parse(b""), parse(SECRET.encode()))
         assert TOKEN not in repr(await client.done("approval.list"))
         (only,) = (await operator.done("approval.list"))["proposals"]
-        assert SECRET == only["operations"][0]["content"]
+        assert (SECRET, f"since {SECRET}") == (only["operations"][0]["content"], only["proposed"])
         assert TOKEN in only["diff"]
 
     async def test_counts_are_everywhere(self, world: World, client: Client) -> None:
