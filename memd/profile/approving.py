@@ -86,9 +86,10 @@ class Approve(Quiet):
         proposal = self.guard.proposals.require_open(self.proposal)
         stamp = draft.stamp(proposal.origin)
         applied = attempt(draft.document, self.wanted, limits=self.store.limits, stamp=stamp, new_id=draft.new_id)
-        person = replace(self.by.caller, person=True)
+        # Whose it was has been judged when it was staged: what is asked now is whether a person may do it.
+        person = replace(self.by.caller, person=True, origin="user")
         rulings = [
-            rule(self.guard, operation, step, replace(person, origin=proposal.origin), draft.approved)
+            rule(self.guard, operation, step, person, draft.approved)
             for operation, step in zip(self.wanted, applied.steps, strict=True)
         ]
         for ruling in rulings:

@@ -177,6 +177,32 @@ class TestApprove:
             assert caught.value.message == listed.trial.problem
             assert why in listed.trial.problem or "contain" in listed.trial.problem
 
+    async def test_a_removal_of_equal_entries_means_no_other(self, host: Host, autojump_clock: MockClock) -> None:
+        """All of them, and not one that merely holds their text when they are gone."""
+        host.write("foo bar\n§\nqux\n§\nfoo bar\n§\nqux\n§\nother\n")
+        async with host.life() as life:
+            await approve(life, await staged(life, take("qux")))
+            assert ["foo bar", "foo bar", "other"] == life.texts()
+            wanted = await staged(life, take("foo bar"))
+            (listed,) = await approvals(life).listed()
+            assert "-foo bar\n-§\n-foo bar" in listed.trial.diff
+            host.write("foo bar is precious\n§\nother\n")
+            await life.look()
+            with pytest.raises(Conflict):
+                await approve(life, wanted)
+            assert ["foo bar is precious", "other"] == life.texts()
+
+    async def test_a_person_decides_also_where_such_writes_are_refused_now(
+        self, host: Host, autojump_clock: MockClock
+    ) -> None:
+        """The setting is about what comes by itself; what the scan refuses stays refused."""
+        async with host.life() as life:
+            wanted = await staged(life, add("from a page"))
+            await life.profiles.reconfigure(
+                life.profile, replace(life.profile.settings, approval=Approval(tool="refuse"))
+            )
+            assert "tool" == getattr((await approve(life, wanted)).entry, "origin", None)
+
     async def test_an_edit_fits_as_long_as_its_part_is_there(self, host: Host, autojump_clock: MockClock) -> None:
         """Whatever else became of the entry."""
         async with host.life() as life:
