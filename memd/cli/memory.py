@@ -79,7 +79,7 @@ def show_store(shell: Shell, target: str, store: types.Store, withheld: dict[str
     shell.out(f"{title}  {usage_bar(shell, store.usage)}  revision {store.revision}")
     shell.out(shell.paint(f"  {store.path}{'' if store.state == 'ok' else f'  ({store.state})'}", "dim"))
     if store.state not in ("ok", "read_only") and store.as_dict().get("detail"):
-        shell.out(shell.paint(f"  {store.as_dict()['detail']}", "yellow"))
+        shell.out(shell.paint(f"  {one_line(str(store.as_dict()['detail']))}", "yellow"))
     show_entries(shell, store.entries, withheld)
 
 
