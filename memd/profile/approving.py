@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from memd.errors import Conflict, CurationError, InvalidParams, WireError
 from memd.profile.policy import rule
-from memd.profile.proposals import attempt, to_record
+from memd.profile.proposals import REDACTED, attempt, to_record
 from memd.profile.values import Caller, Committed
 from memd.profile.work import Quiet, Refused, entry_by_id
 from memd.store.records import Part
@@ -80,10 +80,13 @@ class Approve(Quiet):
 
         Raises:
             NoSuchProposal: It is settled.
+            Conflict: A text in it was redacted.
             WireError: It cannot be applied; see ``refused``.
         """
         draft = drafts[self.store]
         proposal = self.guard.proposals.require_open(self.proposal)
+        if proposal.redacted and self.wanted == proposal.operations:
+            raise Conflict(REDACTED, reason="redacted", current="")
         stamp = draft.stamp(proposal.origin)
         applied = attempt(draft.document, self.wanted, limits=self.store.limits, stamp=stamp, new_id=draft.new_id)
         # Whose it was has been judged when it was staged: what is asked now is whether a person may do it.

@@ -21,7 +21,7 @@ import msgspec
 
 from memd.errors import Busy, from_oserror
 from memd.store.masking import MARK
-from memd.store.records import ChangeRecord
+from memd.store.records import ChangeRecord, ProposalRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -34,6 +34,7 @@ PENDING = "redacting"
 _BATCH = 200
 _LIVE = ("", "-wal", "-shm", "-journal")
 _changes = msgspec.msgpack.Decoder(list[ChangeRecord])
+_proposal_decoder = msgspec.msgpack.Decoder(ProposalRecord)
 
 
 class Redacted(msgspec.Struct, frozen=True):
@@ -129,7 +130,7 @@ class _Run:
         self._refusals()
         self._sessions()
         self._map("turn", {"turn": self._mask.text})
-        self._map("proposal", {"body": self._mask.packed})
+        self._map("proposal", {"body": self._proposal})
         self._approved()
         run("INSERT OR REPLACE INTO meta VALUES (?, 1)", (PENDING,))
 
@@ -224,6 +225,18 @@ class _Run:
 
         text = self._mask.text
         self._map("refusal", {"text_hash": blanked, "reason": text, "session": text, "turn": text})
+
+    def _proposal(self, body: bytes) -> bytes:
+        """A proposal with its texts masked; what it proposes is then nothing that may be applied."""
+        masked = self._mask.packed(body)
+        if masked == body:
+            return body
+        try:
+            before, after = _proposal_decoder.decode(body), _proposal_decoder.decode(masked)
+        except msgspec.DecodeError:  # damaged already: it only has to go
+            return masked
+        after.redacted = before.redacted or before.operations != after.operations
+        return msgspec.msgpack.encode(after)
 
     def _approved(self) -> None:
         """Of an approved text there is only a hash, by which it could be guessed: those of texts that are gone go too."""

@@ -362,6 +362,21 @@ async def test_a_redaction_reaches_what_waits(host: Host, autojump_clock: MockCl
         assert "the pin is [redacted]" == listed.proposal.operations[0].content
 
 
+async def test_what_was_redacted_is_not_approved_as_it_stands_there(host: Host, autojump_clock: MockClock) -> None:
+    """Nobody has proposed that; in a person's own words it may be, and a text that says so by itself always."""
+    async with host.life() as life:
+        wanted = await staged(life, add("the pin is hunter2"))
+        life.profile.guard.proposals.redact(lambda text: text.replace("hunter2", "[redacted]"))
+        (listed,) = await approvals(life).listed()
+        assert listed.trial.problem.startswith("a text in it was redacted: reject it")
+        with pytest.raises(Conflict, match="a text in it was redacted") as caught:
+            await approve(life, wanted)
+        assert ("redacted", []) == (caught.value.extra["reason"], life.texts())
+        await approve(life, wanted, content="the pin is in the safe")
+        await approve(life, await staged(life, add("the page said [redacted]")))
+        assert ["the pin is in the safe", "the page said [redacted]"] == life.texts()
+
+
 async def test_settings_of_a_profile_are_its_own(tmp_path: Path, autojump_clock: MockClock) -> None:
     """Two profiles with one store: what one lets through is looked at by the other's rules."""
     host = Host(tmp_path, profiles={"p": "same", "q": "same"})

@@ -157,6 +157,9 @@ def test_a_proposal_stays_without_the_text_and_an_approval_goes_with_it(journal:
     redaction.redact(journal, MASK, live=frozenset({LIVE}))
     texts = {one.id: one.operations[0].content for one in proposals_of(journal, "p")}
     assert {"q1": "[redacted]", "q2": "clean"} == texts
+    assert {"q1": True, "q2": False} == {one.id: one.redacted for one in proposals_of(journal, "p")}
+    redaction.redact(journal, MASK, live=frozenset({LIVE}))
+    assert {"q1": True, "q2": False} == {one.id: one.redacted for one in proposals_of(journal, "p")}
     assert {LIVE} == approved_of(journal, 1)
 
 
