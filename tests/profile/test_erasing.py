@@ -34,9 +34,10 @@ def erasing(life: Life) -> Erasing:
 
 async def erase(life: Life, text: str | None = TEXT, revision: int | None = None) -> Redacted:
     found = erasing(life)
-    await found.choose(life.profile.name, text=text, revision=revision)
-    await found.from_files(changed(CALLER, reason=f"no more {TEXT}"))
-    return await found.from_journal()
+    with found.as_one():
+        await found.choose(life.profile.name, text=text, revision=revision)
+        await found.from_files(changed(CALLER, reason=f"no more {TEXT}"))
+        return await found.from_journal()
 
 
 def append(path: str, text: str) -> None:
@@ -224,6 +225,21 @@ async def test_on_a_full_disk_the_reserve_is_spent(tmp_path: Path, autojump_cloc
         await found.from_journal()
         assert not host.reserve.kept
     assert [] == holding(tmp_path)
+
+
+@pytest.mark.parametrize(("text", "outcome"), [(f"pin {TEXT}", "unknown"), ("tea", "none")])
+async def test_what_is_half_done_is_not_called_undone(
+    tmp_path: Path, text: str, outcome: str, autojump_clock: MockClock
+) -> None:
+    """The journal has changed nothing, but the entry in the file is masked already, where there was one."""
+    plan = FailingJournal()
+    host = Host(tmp_path, connect=plan.connect)
+    async with host.life() as life:
+        await life.add(text)
+        plan.fail("PRAGMA secure_delete=ON")
+        with pytest.raises(IoFailure) as caught:
+            await erase(life)
+        assert outcome == caught.value.outcome
 
 
 async def test_a_text_that_somebody_puts_back_is_not_called_gone(tmp_path: Path, autojump_clock: MockClock) -> None:

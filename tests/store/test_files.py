@@ -18,7 +18,7 @@ from memd.store.place import Place, locate
 from memd.store.whole import READ_LIMIT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 ROOT = os.geteuid() == 0
 
