@@ -336,10 +336,11 @@ class TestCheckpointAndLeftovers:
     def test_what_cannot_be_discarded_now_is_discarded_later(self, place: Place, tmp_path: Path) -> None:
         """With the next version that is written, or the next checkpoint."""
         files, stuck = Files(), tmp_path / ".MEMORY.md.memd-1-aa.tmp"
-        for later in (
+        laters: tuple[Callable[[], None], ...] = (
             lambda: files.discard(files.write_temp(place, b"x", Image(None))),
             lambda: files.checkpoint(place),
-        ):
+        )
+        for later in laters:
             stuck.mkdir()  # which no unlink removes
             files.discard(str(stuck))
             stuck.rmdir()
