@@ -246,7 +246,7 @@ class Context:
             origin=origin,
             session=session.id if session is not None else None,
             turn=turn.id if turn is not None else None,
-            reason=getattr(params, "reason", None),
+            reason=self._reason(params),
             person=role == "operator" and not through_tool,
         )
         notices = (_lowered(claim, origin, agent),) if lowered else ()
@@ -274,6 +274,11 @@ class Context:
             self._budget = FailureBudget(idle_us=idle_us)
         self._budget.idle_us = idle_us
         return self._budget
+
+    def _reason(self, params: Any) -> str | None:
+        """Why, without secrets: it is kept with the change, and told to whoever reads history or events."""
+        reason: str | None = getattr(params, "reason", None)
+        return self.profile.mask(reason) if reason else reason
 
     def _turn(self, session_id: str | None, turn_id: str | None) -> tuple[Session | None, Turn | None]:
         if session_id is None:
