@@ -28,11 +28,17 @@ if TYPE_CHECKING:
 SETTLE_S = 0.1
 """A file that would drop entries is believed after this long without change."""
 SETTLE_EMPTY_S = 0.5
-"""An empty or missing file takes longer: `: > file; sleep; cat >> file` is how people restore."""
+"""An empty or missing file takes longer (`: > file; sleep; cat >> file` is how people restore), and so does one that grows, or
+that ends in the middle of what there was: so does a file that a script builds line by line."""
 SETTLE_MOST_S = 2.0
-"""But no longer than this, however busily it is rewritten."""
+"""No commit waits longer than this, however busily a file is rewritten."""
+BUILDING_MOST_S = 60.0
+"""And a file that keeps growing is believed as it is after this long: it may be a log by now."""
 RECENT_US = 5_000_000
 """An entry that memd put into the file this short a time before an outside restore survives it."""
+
+GOES_ON_US = 5_000_000
+"""Who writes a file piece by piece does not pause for longer than this."""
 
 CLOCK_US = 20_000
 """File times come from a coarser clock than ours: a tick of it, and some room."""
@@ -40,22 +46,34 @@ CLOCK_US = 20_000
 
 @dataclass(slots=True)
 class Unsettled:
-    """Foreign bytes under observation. Times are trio's, in seconds."""
+    """Foreign bytes under observation. Times are trio's, in seconds.
+
+    ``grows``: what came last went on from what was there before it, as in a file that a script builds line by line. What it
+    does not have yet it has not dropped. ``cut``: it looks as if it had not come to its end (``looks_cut``).
+    """
 
     data: bytes | None
     first_seen: float
     last_changed: float
+    grows: bool = False
+    cut: bool = False
 
     def observe(self, data: bytes | None, now: float) -> None:
         """Note the bytes found now."""
         if data != self.data:
+            self.grows = bool(data) and (data or b"").startswith(self.data or b"")
             self.data = data
             self.last_changed = now
 
     def settles_at(self) -> float:
         """When the bytes may be believed if they do not change again."""
-        quiet = SETTLE_S if self.data and self.data.strip() else SETTLE_EMPTY_S
-        return min(self.last_changed + quiet, self.first_seen + SETTLE_MOST_S)
+        whole = self.data and self.data.strip() and not self.grows and not self.cut
+        most = BUILDING_MOST_S if self.grows else SETTLE_MOST_S
+        return min(self.last_changed + (SETTLE_S if whole else SETTLE_EMPTY_S), self.first_seen + most)
+
+    def overdue(self, now: float) -> bool:
+        """True if nobody has to wait any longer, whether the bytes may be believed or not."""
+        return now >= self.first_seen + SETTLE_MOST_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +88,24 @@ class Older:
     us: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Believed:
+    """What was last believed of a file that others wrote: its inode, its bytes, when, and the ids that were dropped by it.
+
+    If the same file goes on soon after, it was not complete then, and what it has after all was not meant to be dropped.
+    """
+
+    inode: int
+    data: bytes
+    us: int
+    dropped: frozenset[str]
+
+    def wrongly(self, inode: int, data: bytes, us: int) -> frozenset[str]:
+        """What may have been dropped by mistake, judging from what the file holds now (its own bytes: nothing was seen yet)."""
+        goes_on = inode == self.inode and data.startswith(self.data) and us - self.us <= GOES_ON_US
+        return self.dropped if goes_on else frozenset()
+
+
 def would_drop(head: Document, data: bytes | None, gone: Container[int] = ()) -> bool:
     """True if adopting these bytes would take an entry away, or bring one back that was taken away (``mark`` in ``gone``).
 
@@ -82,6 +118,17 @@ def would_drop(head: Document, data: bytes | None, gone: Container[int] = ()) ->
     missing = Counter(entry.text for entry in head.entries)
     missing.subtract(Counter(entry.text for entry in theirs.entries))
     return any(count > 0 or (count < 0 and mark(text) in gone) for text, count in missing.items())
+
+
+def looks_cut(head: Document, data: bytes | None, gone: Container[int] = ()) -> bool:
+    """True if the file ends with an entry that stood, or stands, in the middle of the store, or with half of one."""
+    entries = parse(data or b"").entries
+    if not entries or not head.entries:
+        return False
+    last = entries[-1].text
+    if last == head.entries[-1].text:
+        return False
+    return mark(last) in gone or any(entry.text.startswith(last) for entry in head.entries)
 
 
 def mark(text: str) -> int:
@@ -109,6 +156,7 @@ def adopt(  # noqa: PLR0913 - a three-way merge with its circumstances, each of 
     new_id: Callable[[str], str],
     last: Document | None = None,
     written_us: int = 0,
+    revive: frozenset[str] = frozenset(),
 ) -> Merged:
     """Merge the bytes of a file into the head.
 
@@ -121,6 +169,7 @@ def adopt(  # noqa: PLR0913 - a three-way merge with its circumstances, each of 
         new_id: Gives out an unused id for a text.
         last: What was in the file before these bytes, where that is not the head.
         written_us: When the bytes were written, where that is long ago; nothing newer can be what they started from.
+        revive: Ids of what was dropped when ``last`` was believed, which was only the beginning of these bytes.
     """
     last = head if last is None else last
     if written_us:
@@ -133,7 +182,9 @@ def adopt(  # noqa: PLR0913 - a three-way merge with its circumstances, each of 
         # was in the file then: where that came to light late, what was changed here since stays.
         protect = frozenset(entry.id for entry in head.entries if entry.updated_us > changed_us - RECENT_US)
         return merge(last, theirs, head, stamp=stamp, new_id=new_id, protect=protect)
-    candidates = [last, *(rendering.document for rendering in older)]
+    # The beginning of a file is nothing that anybody started from.
+    first = [] if revive and older else [last]
+    candidates = [*first, *(rendering.document for rendering in older)]
     for candidate in candidates:  # an older one: by a program that held it open
         appended = split_appended(candidate, data) if _may_go_on(theirs, candidate) else None
         if appended is not None and not _begins_with(theirs, candidate):
@@ -143,7 +194,9 @@ def adopt(  # noqa: PLR0913 - a three-way merge with its circumstances, each of 
         # Nothing tells of an older version: the file is a new one, written instead of the last.
         known = [entry for entry in last.entries if not _recent(entry, changed_us)]
         return merge(Document(entries=tuple(known)), theirs, head, stamp=stamp, new_id=new_id)
-    return merge(find_base(theirs, candidates, changed_us), theirs, head, stamp=stamp, new_id=new_id)
+    base = find_base(theirs, candidates, changed_us)
+    rest = tuple(entry for entry in base.entries if entry.id not in revive)
+    return merge(replace(base, entries=rest), theirs, head, stamp=stamp, new_id=new_id)
 
 
 def find_base(theirs: Document, candidates: Sequence[Document], changed_us: int) -> Document:
