@@ -15,6 +15,7 @@ import random
 import subprocess
 import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from support.survival import PutBack
@@ -35,6 +36,7 @@ POLL_S = 0.02
 BUILDING_S = 0.5
 MOST_ENTRIES = 20  # of a client: a store has a thousand at most
 PUT_BACK_EVERY_S = 3.0
+GIT_TRIES = 5
 
 
 class Outsiders:
@@ -223,16 +225,23 @@ class Outsiders:
 
     def checkout(self, chance: random.Random) -> Iterator[str]:
         """``git commit``, and later ``git checkout`` of that version."""
-        git = ["git", "-C", str(self.file.parent), "-c", "user.name=x", "-c", "user.email=x@example.org"]
         with self.turn:  # nobody commits while somebody writes
             version = self.file.read_bytes()
             for command in (["init", "-q"], ["add", self.file.name], ["commit", "-q", "--allow-empty", "-m", "x"]):
-                subprocess.run([*git, *command], check=True, capture_output=True)
+                self._git(*command)
         self.over.wait(PUT_BACK_EVERY_S * (0.5 + chance.random()))
         yield ""
-        committed = subprocess.run([*git, "show", f"HEAD:{self.file.name}"], check=True, capture_output=True).stdout
-        subprocess.run([*git, "checkout", "-q", "HEAD", "--", self.file.name], check=True, capture_output=True)
+        committed = self._git("show", f"HEAD:{self.file.name}")
+        self._git("checkout", "-q", "HEAD", "--", self.file.name)
         yield self._put_back(committed or version)
+
+    def _git(self, *command: str) -> bytes:
+        """Git fails where the file is exchanged between its look and its read, or there again when it makes it: ask again."""
+        git = ["git", "-C", str(self.file.parent), "-c", "user.name=x", "-c", "user.email=x@example.org", *command]
+        for _ in range(GIT_TRIES - 1):
+            with suppress(subprocess.CalledProcessError):
+                return subprocess.run(git, check=True, capture_output=True).stdout
+        return subprocess.run(git, check=True, capture_output=True).stdout
 
     def sync(self, chance: random.Random) -> Iterator[str]:
         """A sync client that puts the other machine's older version in place by rename."""
