@@ -134,28 +134,28 @@ def target_changes(values: Iterable[TargetChange], mask: Mask) -> list[types.Cha
 
 
 def mutation(
-    value: Committed, notices: Sequence[Notice] = (), findings: Mapping[str, Sequence[Finding]] = NONE
+    value: Committed, mask: Mask, notices: Sequence[Notice] = (), findings: Mapping[str, Sequence[Finding]] = NONE
 ) -> types.Mutation:
     """The answer to a change; ``notices`` are those of dispatch itself, ``findings`` those of the store, by entry id."""
-    return types.Mutation(**_mutation_fields(value, notices, findings))
+    return types.Mutation(**_mutation_fields(value, mask, notices, findings))
 
 
-def apply_result(value: Committed, notices: Sequence[Notice] = ()) -> types.ApplyResult:
+def apply_result(value: Committed, mask: Mask, notices: Sequence[Notice] = ()) -> types.ApplyResult:
     """The answer to a batch."""
     rows = [types.OpResult(index=index, status=step.status, id=step.id) for index, step in enumerate(value.steps)]
-    fields = _mutation_fields(value, notices, NONE)
+    fields = _mutation_fields(value, mask, notices, NONE)
     fields["entry"] = None
     return types.ApplyResult(**fields, applied=sum(row.status == "applied" for row in rows), results=rows)
 
 
 def _mutation_fields(
-    value: Committed, notices: Sequence[Notice], findings: Mapping[str, Sequence[Finding]]
+    value: Committed, mask: Mask, notices: Sequence[Notice], findings: Mapping[str, Sequence[Finding]]
 ) -> dict[str, Any]:
     return {
         "changed": value.changed,
         "target": value.target,
         "revision": value.revision,
-        "changes": [change(item, value.target) for item in value.changes],
+        "changes": [change(item, value.target, mask) for item in value.changes],
         "usage": usage(value.usage),
         "message": value.message,
         "notices": [notice(item) for item in (*value.notices, *notices)],

@@ -7,7 +7,7 @@ client. Others of the kind: FR-139 and FR-140 in ``test_approval``, FR-19, FR-14
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.rpc import RpcError
@@ -71,7 +71,7 @@ def test_a_session_that_neither_reads_nor_writes(memd: DaemonProcess) -> None:
     with memd.connect(access="none") as peer:
         opened = peer.call("session.open", key="incognito")
         assert ("", "", False) == (opened["snapshot"]["text"], opened["changes_text"], opened["stale"])
-        calls = [
+        calls: list[tuple[str, dict[str, Any]]] = [
             ("memory.add", {"target": "memory", "content": "x"}),
             ("memory.tool", {"arguments": {"action": "read", "target": "memory"}}),
             ("memory.read", {}),

@@ -187,6 +187,8 @@ class MemoryProfile:
         if_revision: int | None = None,
     ) -> Undone:
         self.entered.append("redo" if redo else "undo")
+        if self.refuses is not None:
+            raise self.refuses
         if self.conflicts:
             return Undone((), (), self.conflicts, {})
         row = next((row for row in reversed(self.rows) if selector.revision in {None, row.record.revision}), None)
@@ -217,6 +219,8 @@ class MemoryProfile:
         fingerprint: bytes = b"",
         if_revision: int | None = None,
     ) -> Undone:
+        if self.refuses is not None:
+            raise self.refuses
         if revision not in self.documents:
             raise NoSuchRevision(revision)
         return _undone(self._set(target, self.documents[revision][target], caller))

@@ -53,7 +53,8 @@ def approve(context: Context, params: p.ApprovalApprove) -> Pending:
     def settle(done: Ticket) -> types.Mutation:
         if done.error is not None:
             raise done.error
-        return translate.mutation(done.result, writing.notices, profile.state(done.result.target).findings)
+        findings = profile.state(done.result.target).findings
+        return translate.mutation(done.result, profile.mask, writing.notices, findings)
 
     return Pending(ticket, settle)
 
