@@ -268,3 +268,21 @@ async def test_what_is_switched_off_is_told(tmp_path: Path, autojump_clock: Mock
         await erase(life)
         (notice,) = erasing(life).notices()
         assert ("not_redacted", True) == (notice.name, "USER.md" in notice.message)
+
+
+async def test_a_directory_that_cannot_be_looked_at_is_not_called_clean(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """The text may be in it; where, is said, and that it has to be run again."""
+    host = Host(tmp_path)
+    async with host.life() as life:
+        await life.add(f"pin {TEXT}")
+        found = erasing(life)
+        await found.choose("p", text=TEXT, revision=None)
+        await found.from_files(CALLER)
+        host.directory.rename(tmp_path / "away")
+        with pytest.raises(IoFailure, match="cannot be looked at") as caught:
+            await found.from_journal()
+        assert ("unknown", str(host.directory)) == (caught.value.outcome, caught.value.extra["path"])
+        (tmp_path / "away").rename(host.directory)
+        await found.from_journal()

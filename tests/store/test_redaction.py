@@ -311,3 +311,15 @@ def test_a_copy_that_cannot_be_written_is_an_error(journal: Journal, tmp_path: P
         assert "unknown" == getattr(caught.value, "outcome", None)
     else:
         pytest.skip("root reads everything")
+
+
+def test_a_directory_that_cannot_be_listed_is_an_error(journal: Journal, tmp_path: Path) -> None:
+    """A damaged journal in it would keep the text."""
+    away = tmp_path.with_name("away")
+    tmp_path.rename(away)
+    try:
+        with pytest.raises(IoFailure, match="redact") as caught:
+            redaction.redact(journal, MASK)
+    finally:
+        away.rename(tmp_path)
+    assert "unknown" == caught.value.outcome
