@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from memd.errors import Conflict, CurationError, InvalidParams, WireError
 from memd.profile.policy import rule
-from memd.profile.proposals import REDACTED, attempt, to_record
+from memd.profile.proposals import REDACTED, attempt, problem_of, to_record
 from memd.profile.values import Caller, Committed
 from memd.profile.work import Quiet, Refused, entry_by_id
 from memd.store.records import Part
@@ -128,7 +128,7 @@ class Approve(Quiet):
         proposal = self.guard.proposals.find(self.proposal)
         if proposal is None or not proposal.is_open or not isinstance(error, CurationError | Conflict | InvalidParams):
             return None
-        after = replace(proposal, state="needs_review", problem=error.message)
+        after = replace(proposal, state="needs_review", problem=problem_of(error))
         return Refused(Part(proposals=[to_record(after)]), lambda: self.guard.proposals.put(after))
 
     def _provenance(self, proposal: Proposal) -> Caller:

@@ -218,6 +218,11 @@ def attempt(
     return apply_batch(document, operations, limits=limits, stamp=stamp, new_id=new_id)
 
 
+def problem_of(error: WireError) -> str:
+    """Why a proposal cannot be applied, for whoever reviews it: without the advice and the lists that only a caller gets."""
+    return error.message.partition("; ")[0]
+
+
 def try_out(document: Document, proposal: Proposal, *, limits: Limits, scans: Scans) -> Trial:
     """What a proposal would do to a document, scanned by the rules of now."""
     if proposal.redacted:
@@ -227,7 +232,7 @@ def try_out(document: Document, proposal: Proposal, *, limits: Limits, scans: Sc
             document, proposal.operations, limits=limits, stamp=Stamp(0, proposal.origin), new_id=lambda _: "new"
         )
     except WireError as error:
-        return Trial(document, None, error.message)
+        return Trial(document, None, problem_of(error))
     worst = gravest(one for text in new_texts(applied.changes) for one in scans.findings(text))
     if worst is not None and worst.severity == "refuse":
         return Trial(document, None, f"the scan refuses it now: {worst.reason} (rule {worst.rule})")
