@@ -137,7 +137,7 @@ class Files:
             ReadOnly: Owner, group, ACL or attributes cannot be kept, or the directory cannot be written.
             NoSpace, IoFailure: The temp file has been removed again.
         """
-        if like.data is not None and not os.access(place.path, os.W_OK):
+        if like.data is not None and _is_read_only(place.path):
             raise from_oserror(PermissionError(errno.EACCES, "read-only"), place.path, step="write")
         self.tidy()
         path = f"{place.directory}/.{place.name}.memd-{os.getpid():x}-{os.urandom(4).hex()}{_NEW}"
@@ -341,7 +341,12 @@ class Files:
             if error.errno not in UNSUPPORTED:
                 raise
             kept = f"{temp.removesuffix(_TEMP)}-old{_TEMP}"
-            os.link(place.path, kept)
+            try:
+                os.link(place.path, kept)
+            except FileNotFoundError:
+                if self._put_new(place, temp):
+                    return ""
+                os.link(place.path, kept)
             os.replace(temp, place.path)
             return kept
         return temp
@@ -372,6 +377,11 @@ class Files:
             os.replace(kept, place.path)
         else:
             self.discard(kept)
+
+
+def _is_read_only(path: str) -> bool:
+    """True for a file that is there and may not be written; one that git or an editor takes away and makes anew may be."""
+    return not os.access(path, os.W_OK) and os.access(path, os.F_OK) and not os.access(path, os.W_OK)
 
 
 def _unreadable(error: OSError, path: str) -> StoreUnreadable:

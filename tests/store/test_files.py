@@ -169,6 +169,15 @@ class TestWrite:
             ForeignOwner().write_temp(place, b"new", replace(Files().read(place), uid=4711))
         assert (["MEMORY.md"], "old") == (_names(place), _path(place).read_text())
 
+    def test_a_file_that_was_taken_away_meanwhile_is_not_read_only(self, files: Files, place: Place) -> None:
+        """As ``git checkout`` does for a moment: the new version takes its place."""
+        _path(place).write_bytes(b"old\n")
+        image = files.read(place)
+        _path(place).unlink()
+        temp = files.write_temp(place, b"new\n", image)
+        files.swap(place, temp, exists=True, expected=image.data).close()
+        assert (b"new\n", ["MEMORY.md"]) == (_path(place).read_bytes(), _names(place))
+
     @pytest.mark.skipif(ROOT, reason="root writes everything")
     def test_a_read_only_file_or_directory_is_told_as_such(self, place: Place) -> None:
         """With path, mode and errno; what could be replaced in spite of its mode is not."""
