@@ -55,7 +55,9 @@ if TYPE_CHECKING:
 
 OWNER_LOCK = "daemon.lock"
 FILE_THREADS = 32
-"""Threads for file calls: a store on a hung disk holds one each."""
+"""Threads for file calls."""
+SPARE_THREADS = 512
+"""In place of those that a hung disk holds: two or three for each profile on it."""
 SWITCH_INTERVAL_S = 0.0005
 """How soon a busy thread gives the interpreter up: the default of 5 ms would be longer than most fsyncs."""
 FAREWELL_S = 0.5
@@ -114,7 +116,7 @@ class Daemon:
         self.clock = Clock()
         self.reserve = Reserve(state / "reserve")
         self.journal_runner = ThreadRunner("journal")
-        self.file_runner = ThreadRunner("files", size=FILE_THREADS)
+        self.file_runner = ThreadRunner("files", size=FILE_THREADS, spare=SPARE_THREADS)
         self.notifier = Notifier.from_environ(os.environ)
         self.watchdog_s = watchdog_s(os.environ, pid=os.getpid())
         self._ready = trio.Event()

@@ -24,7 +24,7 @@ from memd.store import redaction, retention
 from memd.store.clock import DAY_US
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from memd.daemon import Daemon
     from memd.dispatch.context import Services
@@ -185,15 +185,17 @@ class Operation:
         """
         async with self._redacting:
             erasing = Erasing(self._profiles, self._committer, self._daemon.file_runner)
-            await erasing.choose(profile, text=text, revision=revision)
-            masked = await erasing.from_files(caller)
-            sessions = await self._redact_sessions(self._services, erasing.mask.text) if self._services else 0
-            tables = (await erasing.from_journal()).tables
+            with erasing.as_one():
+                await erasing.choose(profile, text=text, revision=revision)
+                masked = await erasing.from_files(caller)
+                sessions = await self._redact_sessions(self._services, erasing) if self._services else 0
+                tables = (await erasing.from_journal()).tables
             tables["session"] += sessions
             return Redaction(tables, [item.revision for item in masked], list(erasing.notices()))
 
-    async def _redact_sessions(self, services: Services, mask: Callable[[str], str]) -> int:
-        sessions, tickets = services.sessions.redact(mask)
+    async def _redact_sessions(self, services: Services, erasing: Erasing) -> int:
+        sessions, tickets = services.sessions.redact(erasing.mask.text)
+        erasing.changed |= bool(tickets)
         for ticket in tickets:
             await ticket.wait()
         for session in sessions:

@@ -11,7 +11,7 @@ from memd.cli.exits import OK, REFUSED, USAGE
 from memd.cli.memory import done
 from memd.cli.problems import tell
 from memd.cli.reach import operator, writer
-from memd.cli.text import age, plural, safe, wrap
+from memd.cli.text import age, one_line, plural, safe, wrap
 from memd_client.errors import MemdError
 from memd_client.types import Change
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from memd_client import types
     from memd_client.client import Client
     from memd_client.proposals import Op, Proposal
+
+    Texts = dict[str, dict[str, str]]
 
 S_US = 1_000_000
 MOST_NAMED = 8  # characters of a run that are named one by one
@@ -79,12 +81,12 @@ def reject(shell: Shell, options: Namespace) -> int:
         return _each(shell, options.ids, lambda one: client.approval_reject(one, reason=options.reason))
 
 
-def show_proposal(shell: Shell, proposal: Proposal, texts: dict[str, str], *, full: bool = False) -> None:
+def show_proposal(shell: Shell, proposal: Proposal, texts: Texts, *, full: bool = False) -> None:
     """A proposal: whose it is and from when, what it would change, what the scan says, and what stands in its way."""
-    who = f"{proposal.origin}{f' through {safe(proposal.client)}' if proposal.client else ''}"
+    who = f"{proposal.origin}{f' through {one_line(proposal.client)}' if proposal.client else ''}"
     shell.out(f"{shell.paint(proposal.id, 'bold')}  {proposal.target}  by {who}, {_ago(proposal.age_s)}")
     if proposal.proposed:
-        for line in wrap(f"because: {proposal.proposed}", shell.width() - 2):
+        for line in wrap(one_line(f"because: {proposal.proposed}"), shell.width() - 2):
             shell.out(f"  {shell.paint(line, 'dim')}")
     changes = changes_of(proposal, texts)
     show_changes(shell, changes, full=full)
@@ -104,14 +106,16 @@ def show_withheld(shell: Shell, row: dict[str, Any]) -> None:
     _tell(shell, told, "yellow")
 
 
-def changes_of(proposal: Proposal, texts: dict[str, str]) -> list[types.Change]:
-    """What a proposal would change, with the texts that the entries have now."""
-    return [Change(_change(proposal, op, texts)) for op in proposal.operations]
+def changes_of(proposal: Proposal, texts: Texts) -> list[types.Change]:
+    """What a proposal would change, each operation on what those before it leave of the texts that the entries have now."""
+    now = dict(texts.get(proposal.target, {}))
+    return [Change(_change(proposal, op, now)) for op in proposal.operations]
 
 
-def texts_of(client: Client) -> dict[str, str]:
-    """The texts of all entries by id."""
-    return {entry.id: entry.text for store in client.memory_read().stores.values() for entry in store.entries}
+def texts_of(client: Client) -> Texts:
+    """The texts of all entries, by store and id."""
+    stores = client.memory_read().stores
+    return {target: {entry.id: entry.text for entry in store.entries} for target, store in stores.items()}
 
 
 def withheld_of(client: Client) -> list[dict[str, Any]]:
@@ -121,12 +125,27 @@ def withheld_of(client: Client) -> list[dict[str, Any]]:
 
 
 def _change(proposal: Proposal, op: Op, texts: dict[str, str]) -> dict[str, Any]:
-    before = texts.get(op.id or "", op.old_text)
+    """One operation as a change; ``texts`` is afterwards what it leaves."""
+    entry, before = op.id, None
+    if op.action == "add":
+        entry = f"new {len(texts)}"
+    else:
+        said = op.old_text or ""
+        entry = entry or next((found for found, text in texts.items() if said in text), None)
+        before = texts.get(entry or "", op.old_text)
     after = op.content
     if op.action == "edit" and before is not None:
+        if (
+            op.old_text is not None and op.old_text not in before
+        ):  # it does not fit any more: what it would change is shown alone
+            before = op.old_text
         after = before.replace(op.old_text or "", op.new_text or "", 1)
-    told = {"action": op.action, "target": proposal.target, "id": op.id or ("new" if op.action == "add" else "?")}
-    return {**told, "before": None if op.action == "add" else before, "after": None if op.action == "remove" else after}
+    elif op.action == "remove":
+        after = None
+    if entry is not None:
+        texts[entry] = after or ""
+    shown = "new" if op.action == "add" else entry or "?"
+    return {"action": op.action, "target": proposal.target, "id": shown, "before": before, "after": after}
 
 
 def _code_points(changes: list[types.Change], finding: types.Finding) -> str:
@@ -168,7 +187,7 @@ def settled(shell: Shell, proposal: str, result: types.Mutation | Proposal) -> N
 
 
 def _tell(shell: Shell, text: str, colour: str) -> None:
-    for line in wrap(text, shell.width() - 2):
+    for line in wrap(one_line(text), shell.width() - 2):
         shell.out(f"  {shell.paint(line, colour)}")
 
 

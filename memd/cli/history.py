@@ -9,7 +9,7 @@ from memd.cli.changes import SIGNS, show_changes
 from memd.cli.exits import OK, REFUSED, USAGE
 from memd.cli.memory import show_entries, usage_bar, withheld_rules
 from memd.cli.reach import operator, reader, writer
-from memd.cli.text import age, cells, cut, plural, quoted, safe, wrap
+from memd.cli.text import age, cells, cut, one_line, plural, quoted, safe, wrap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def show(shell: Shell, options: Namespace) -> int:
     shell.out(f"{shell.paint(f'revision {shown.revision}', 'bold')} of {shown.target}, {when}")
     facts = {
         "what": _what(shown),
-        "by": f"{shown.origin}{f' through {safe(shown.client)}' if shown.client else ''}, uid {shown.uid}, pid {shown.pid}",
+        "by": f"{shown.origin}{f' through {shown.client}' if shown.client else ''}, uid {shown.uid}, pid {shown.pid}",
         "session": shown.session,
         "turn": shown.turn,
         "job": shown.job,
@@ -109,7 +109,7 @@ def show(shell: Shell, options: Namespace) -> int:
     }
     for name, value in facts.items():
         if value is not None:
-            first, *rest = wrap(f"{name}: {value}", shell.width() - 2)
+            first, *rest = wrap(one_line(f"{name}: {value}"), shell.width() - 2)
             shell.out(f"  {first}")
             for line in rest:
                 shell.out(f"    {line}")

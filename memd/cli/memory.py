@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from memd.cli.exits import OK, REFUSED
 from memd.cli.reach import operator, reader, writer
-from memd.cli.text import age, bar, cells, wrap
+from memd.cli.text import age, bar, cells, one_line, wrap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def show_store(shell: Shell, target: str, store: types.Store, withheld: dict[str
     shell.out(f"{title}  {usage_bar(shell, store.usage)}  revision {store.revision}")
     shell.out(shell.paint(f"  {store.path}{'' if store.state == 'ok' else f'  ({store.state})'}", "dim"))
     if store.state not in ("ok", "read_only") and store.as_dict().get("detail"):
-        shell.out(shell.paint(f"  {store.as_dict()['detail']}", "yellow"))
+        shell.out(shell.paint(f"  {one_line(str(store.as_dict()['detail']))}", "yellow"))
     show_entries(shell, store.entries, withheld)
 
 
@@ -132,7 +132,7 @@ def explain(shell: Shell, options: Namespace) -> int:
         )
         rule = f" by rule {match.rule}" if match.rule else ""
         shell.out(f"{shell.paint(match.state, 'bold')}{rule}  {where}  {match.at}")
-        for line in wrap(match.reason, shell.width() - 2):
+        for line in wrap(one_line(match.reason), shell.width() - 2):
             shell.out(f"  {line}")
     if not result.matches:
         shell.out("memd has never seen a text like that: it was neither stored nor refused")

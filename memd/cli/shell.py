@@ -10,6 +10,8 @@ import os
 import sys
 import time
 
+from memd.cli.text import as_json
+
 TYPE_CHECKING = False  # the typing module costs as much as a call
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -68,10 +70,7 @@ class Shell:
 
     def out_json(self, value: Any) -> None:
         """The answer for programs."""
-        import json  # noqa: PLC0415 - only where it was asked for
-
-        json.dump(value, self.stdout, ensure_ascii=False, indent=2)
-        self.stdout.write("\n")
+        self.stdout.write(as_json(value, 2) + "\n")
 
     def paint(self, text: str, colour: str, stream: TextIO | None = None) -> str:
         """The text in a colour, where colour is wanted."""

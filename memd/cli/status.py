@@ -9,7 +9,7 @@ from __future__ import annotations
 from memd.cli.exits import OK
 from memd.cli.memory import usage_bar
 from memd.cli.reach import overseer, reader
-from memd.cli.text import age, plural, safe, wrap
+from memd.cli.text import age, one_line, plural, wrap
 from memd_client.errors import MemdError
 
 TYPE_CHECKING = False
@@ -94,14 +94,14 @@ def _show_store(shell: Shell, target: str, store: types.Store, last: Last | None
     state = "" if store.state == "ok" else f"  {shell.paint(store.state, 'yellow')}"
     entries = f"  {plural(last.entries, 'entry')}" if last else ""
     shell.out(f"  {target:<6}  {usage_bar(shell, store.usage)}{entries}  revision {store.revision}{state}")
-    shell.out(shell.paint(f"          {store.path}", "dim"))
+    shell.out(shell.paint(f"          {one_line(store.path)}", "dim"))
     detail = store.as_dict().get("detail")
     if detail:
         for line in wrap(str(detail), shell.width() - 10):
             shell.out(f"          {shell.paint(line, 'yellow')}")
     if last and last.revision:
         newest = last.revision
-        client = f" through {safe(newest.client)}" if newest.client else ""
+        client = f" through {one_line(newest.client)}" if newest.client else ""
         old = age(newest.us, shell.now_us())
         when = "just now" if old == "now" else f"{old} ago"
         shell.out(shell.paint(f"          last written {when} by {newest.origin}{client}", "dim"))

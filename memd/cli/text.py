@@ -7,16 +7,43 @@ from __future__ import annotations
 
 import unicodedata
 
-_CONTROLS = [*(c for c in range(0x20) if c not in (0x09, 0x0A)), *range(0x7F, 0xA0)]
-_DIRECTIONS = [0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
-_UNSEEN = [0xAD, 0x180E, 0x200B, *range(0x2060, 0x2065), 0xFEFF]  # joiners stay: emoji and scripts need them
-_TAGS = range(0xE0000, 0xE0080)
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
 # An entry may hold anything: shown raw, it could move the cursor, recolour the screen, swap what is read, or hide some of it.
-_VISIBLE = {
-    **{c: f"\\x{c:02x}" for c in _CONTROLS},
-    **{c: f"\\u{c:04x}" for c in (*_DIRECTIONS, *_UNSEEN)},
-    **{c: f"\\U{c:08x}" for c in _TAGS},
-}
+# Controls but for tab and newline, marks of direction, separators of lines, and what is Default_Ignorable_Code_Point in Unicode's
+# DerivedCoreProperties.txt; joiners and the first selectors stay: emoji and scripts need them.
+_HIDDEN = (
+    (0x00, 0x08), (0x0B, 0x1F), (0x7F, 0x9F), (0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C), (0x115F, 0x1160), (0x17B4, 0x17B5),
+    (0x180B, 0x180F), (0x200B, 0x200B), (0x200E, 0x200F), (0x2028, 0x202E), (0x2060, 0x206F), (0x3164, 0x3164), (0xFEFF, 0xFEFF),
+    (0xFFA0, 0xFFA0), (0xFFF0, 0xFFFB), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF),
+)  # fmt: skip
+
+
+class _Visible(dict[int, "int | str"]):
+    """A table for ``str.translate``, which fills itself with the characters that it is asked for."""
+
+    def __missing__(self, code: int) -> int | str:
+        found = self[code] = self.escape(code) if any(first <= code <= last for first, last in _HIDDEN) else code
+        return found
+
+    def escape(self, code: int) -> str:
+        """As Python writes it."""
+        return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+class _InJson(_Visible):
+    """The same for a text that is JSON: its newlines are between values, and all below U+0020 is escaped already."""
+
+    def escape(self, code: int) -> str:
+        """As JSON writes it in ASCII: beyond the first plane as two surrogates."""
+        units = chr(code).encode("utf-16-be")
+        return "".join(f"\\u{units[at] << 8 | units[at + 1]:04x}" for at in range(0, len(units), 2))
+
+
+_VISIBLE, _IN_JSON = _Visible(), _InJson()
 
 _AGES = ((365 * 86400, "y"), (86400, "d"), (3600, "h"), (60, "m"))
 
@@ -24,6 +51,19 @@ _AGES = ((365 * 86400, "y"), (86400, "d"), (3600, "h"), (60, "m"))
 def safe(text: str) -> str:
     """The text with everything that would act on a terminal made visible; newlines and tabs stay."""
     return text.translate(_VISIBLE)
+
+
+def as_json(value: Any, indent: int | None = None) -> str:
+    """A value as JSON that may be shown on a terminal: the same to whoever parses it."""
+    import json  # noqa: PLC0415 - only where it was asked for
+
+    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    return text.translate(_IN_JSON)
+
+
+def one_line(text: str) -> str:
+    """The text, safe, on one line: what others wrote cannot pass for a line of ours."""
+    return " ".join(safe(text).split())
 
 
 def cells(text: str) -> int:
@@ -36,7 +76,7 @@ def cells(text: str) -> int:
 
 def cut(text: str, width: int) -> str:
     """The text on one line of at most ``width`` columns, with an ellipsis if something is left out."""
-    line = " ".join(safe(text).split())
+    line = one_line(text)
     if cells(line) <= width:
         return line
     while line and cells(line) > width - 1:

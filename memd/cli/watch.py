@@ -6,11 +6,9 @@ event means.
 
 from __future__ import annotations
 
-import json
-
 from memd.cli.exits import OK
 from memd.cli.reach import reader
-from memd.cli.text import cut
+from memd.cli.text import as_json, cut
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +26,7 @@ def watch(shell: Shell, options: Namespace) -> int:
     with reader(shell, options) as client, client.events(options.topics, since_seq=options.since) as stream:
         for event in stream:
             if shell.json:
-                shell.out(json.dumps(event.as_dict(), ensure_ascii=False))
+                shell.out(as_json(event.as_dict()))
             else:
                 shell.out(line_of(shell, event))
             shell.stdout.flush()

@@ -236,7 +236,11 @@ class Context:
         session, turn = self._turn(params.session, params.turn)
         user_turn = turn is not None and turn.user
         claim: str | None = params.origin
-        origin, lowered = settle_origin(claim, role=self.role, user_turn=user_turn, through_tool=through_tool)
+        agent = self.agent_above()
+        role: Role = "agent" if agent is not None else self.role
+        if agent is not None and not through_tool:
+            claim = claim or "user"  # as the socket has it, so that it is told
+        origin, lowered = settle_origin(claim, role=role, user_turn=user_turn, through_tool=through_tool)
         caller = Caller(
             client=self.client,
             uid=self.peer.uid,
@@ -244,11 +248,22 @@ class Context:
             origin=origin,
             session=session.id if session is not None else None,
             turn=turn.id if turn is not None else None,
-            reason=getattr(params, "reason", None),
-            person=self.role == "operator" and not through_tool,
+            reason=self._reason(params),
+            person=role == "operator" and not through_tool,
         )
-        notices = (_lowered(claim, origin),) if lowered else ()
+        notices = (_lowered(claim, origin, agent),) if lowered else ()
         return Writing(caller, self.budget(turn), notices)
+
+    def agent_above(self) -> int | None:
+        """On the operator socket: the process that started this one and is connected as an agent, as far as can be seen.
+
+        What a model has a shell do is not what a person does. The process itself may be both: then it is a host's own code that
+        has asked the person.
+        """
+        if self.role != "operator" or not self.services.agents:
+            return None
+        ancestors = self.services.lineage(self.peer.pid).ancestors
+        return next((one for one in ancestors if self.services.agents[one] > 0), None)
 
     def budget(self, turn: Turn | None) -> FailureBudget | None:
         """The failure budget of a turn, else of the connection; operators have none."""
@@ -261,6 +276,11 @@ class Context:
             self._budget = FailureBudget(idle_us=idle_us)
         self._budget.idle_us = idle_us
         return self._budget
+
+    def _reason(self, params: Any) -> str | None:
+        """Why, without secrets: it is kept with the change, and told to whoever reads history or events."""
+        reason: str | None = getattr(params, "reason", None)
+        return self.profile.mask(reason) if reason else reason
 
     def _turn(self, session_id: str | None, turn_id: str | None) -> tuple[Session | None, Turn | None]:
         if session_id is None:
@@ -282,9 +302,9 @@ def _check_request_id(value: str | None) -> None:
         raise InvalidParams(msg, field="request_id")
 
 
-def _lowered(claim: str | None, origin: str) -> Notice:
-    message = (
-        f"the origin {claim!r} was lowered to {origin!r}: a write counts as the user's only inside an open turn "
-        "that was begun with user: true"
-    )
+def _lowered(claim: str | None, origin: str, agent: int | None) -> Notice:
+    why = "a write counts as the user's only inside an open turn that was begun with user: true"
+    if agent is not None:
+        why = f"process {agent}, which started this one, is connected as an agent, so that no person need have asked for it"
+    message = f"the origin {claim!r} was lowered to {origin!r}: {why}"
     return Notice("origin_lowered", message, {"claimed": claim, "origin": origin})

@@ -158,6 +158,9 @@ class Profile(Protocol):
     def head(self) -> tuple[int, ...]:
         """The revisions of both stores, and whatever else changes what they are to a reader."""
 
+    def kept_out(self, target: Target, text: str) -> str | None:
+        """The rule that keeps a text which is no longer in a store out of prompts."""
+
     def mask(self, text: str) -> str:
         """The text with its secrets masked."""
 

@@ -134,28 +134,28 @@ def target_changes(values: Iterable[TargetChange], mask: Mask) -> list[types.Cha
 
 
 def mutation(
-    value: Committed, notices: Sequence[Notice] = (), findings: Mapping[str, Sequence[Finding]] = NONE
+    value: Committed, mask: Mask, notices: Sequence[Notice] = (), findings: Mapping[str, Sequence[Finding]] = NONE
 ) -> types.Mutation:
     """The answer to a change; ``notices`` are those of dispatch itself, ``findings`` those of the store, by entry id."""
-    return types.Mutation(**_mutation_fields(value, notices, findings))
+    return types.Mutation(**_mutation_fields(value, mask, notices, findings))
 
 
-def apply_result(value: Committed, notices: Sequence[Notice] = ()) -> types.ApplyResult:
+def apply_result(value: Committed, mask: Mask, notices: Sequence[Notice] = ()) -> types.ApplyResult:
     """The answer to a batch."""
     rows = [types.OpResult(index=index, status=step.status, id=step.id) for index, step in enumerate(value.steps)]
-    fields = _mutation_fields(value, notices, NONE)
+    fields = _mutation_fields(value, mask, notices, NONE)
     fields["entry"] = None
     return types.ApplyResult(**fields, applied=sum(row.status == "applied" for row in rows), results=rows)
 
 
 def _mutation_fields(
-    value: Committed, notices: Sequence[Notice], findings: Mapping[str, Sequence[Finding]]
+    value: Committed, mask: Mask, notices: Sequence[Notice], findings: Mapping[str, Sequence[Finding]]
 ) -> dict[str, Any]:
     return {
         "changed": value.changed,
         "target": value.target,
         "revision": value.revision,
-        "changes": [change(item, value.target) for item in value.changes],
+        "changes": [change(item, value.target, mask) for item in value.changes],
         "usage": usage(value.usage),
         "message": value.message,
         "notices": [notice(item) for item in (*value.notices, *notices)],
@@ -253,7 +253,7 @@ def revision_fields(row: RevisionRow, mask: Mask) -> dict[str, Any]:
         "session": record.session,
         "turn": record.turn,
         "job": record.job,
-        "reason": record.reason,
+        "reason": record.reason and mask(record.reason),
         "undone_by": record.undone_by,
         "kind": record.kind,
         "undoes": list(record.undoes),
@@ -291,7 +291,7 @@ def proposal(listed: Listed, now_us: int, mask: Mask) -> approval.Proposal:
         job=value.job,
         session=value.session,
         reason=mask(said) or None,
-        proposed=value.reason,
+        proposed=value.reason and mask(value.reason),
     )
 
 
@@ -309,14 +309,14 @@ def _operation(value: Operation, mask: Mask) -> types.Op:
     )
 
 
-def explanation(value: Explanation) -> results.ExplainMatch:
+def explanation(value: Explanation, mask: Mask) -> results.ExplainMatch:
     """What became of a text."""
     return results.ExplainMatch(
         state=value.state,
         target=value.target,
         at=types.rfc3339(value.us),
         us=value.us,
-        reason=value.reason,
+        reason=mask(value.reason),
         id=value.id,
         revision=value.revision,
         rule=value.rule,

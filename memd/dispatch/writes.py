@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from memd.dispatch.call import Pending
+from memd.dispatch.withholding import hide
 from memd.errors import CurationError, TurnBudgetExhausted, WireError
 from memd.profile.edits import usage_map
 from memd.profile.values import Mutation
@@ -68,7 +69,7 @@ def submit(context: Context, write: Write, params: Any, answer: Callable[[Commit
 
     def settle(done: Ticket) -> Any:
         if done.error is not None:
-            raise refusal(context, writing, mutation, done.error)
+            raise refusal(context, writing, mutation, hide(context, done.error))
         if writing.budget is not None:
             writing.budget.reset()
         return answer(done.result, writing)

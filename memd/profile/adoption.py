@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
-from rapidfuzz import fuzz
 
 from memd.profile.entries import Document, Entry, parse
-from memd.profile.merge import choose_base, merge, split_appended
+from memd.profile.merge import differences, merge, split_appended
+from memd.profile.rewording import Rewordings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Sequence
@@ -28,37 +28,52 @@ if TYPE_CHECKING:
 SETTLE_S = 0.1
 """A file that would drop entries is believed after this long without change."""
 SETTLE_EMPTY_S = 0.5
-"""An empty or missing file takes longer: `: > file; sleep; cat >> file` is how people restore."""
+"""An empty or missing file takes longer (`: > file; sleep; cat >> file` is how people restore), and so does one that grows, or
+that ends in the middle of what there was: so does a file that a script builds line by line."""
 SETTLE_MOST_S = 2.0
-"""But no longer than this, however busily it is rewritten."""
+"""No commit waits longer than this, however busily a file is rewritten."""
+BUILDING_MOST_S = 60.0
+"""And a file that keeps growing is believed as it is after this long: it may be a log by now."""
 RECENT_US = 5_000_000
 """An entry that memd put into the file this short a time before an outside restore survives it."""
+
+GOES_ON_US = 5_000_000
+"""Who writes a file piece by piece does not pause for longer than this."""
 
 CLOCK_US = 20_000
 """File times come from a coarser clock than ours: a tick of it, and some room."""
 
-ALIKE = 75.0
-"""Share of letters (0 to 100, rapidfuzz ratio) from which one text is a rewording of another: a changed number or name."""
-
 
 @dataclass(slots=True)
 class Unsettled:
-    """Foreign bytes under observation. Times are trio's, in seconds."""
+    """Foreign bytes under observation. Times are trio's, in seconds.
+
+    ``grows``: what came last went on from what was there before it, as in a file that a script builds line by line. What it
+    does not have yet it has not dropped. ``cut``: it looks as if it had not come to its end (``looks_cut``).
+    """
 
     data: bytes | None
     first_seen: float
     last_changed: float
+    grows: bool = False
+    cut: bool = False
 
     def observe(self, data: bytes | None, now: float) -> None:
         """Note the bytes found now."""
         if data != self.data:
+            self.grows = bool(data) and (data or b"").startswith(self.data or b"")
             self.data = data
             self.last_changed = now
 
     def settles_at(self) -> float:
         """When the bytes may be believed if they do not change again."""
-        quiet = SETTLE_S if self.data and self.data.strip() else SETTLE_EMPTY_S
-        return min(self.last_changed + quiet, self.first_seen + SETTLE_MOST_S)
+        whole = self.data and self.data.strip() and not self.grows and not self.cut
+        most = BUILDING_MOST_S if self.grows else SETTLE_MOST_S
+        return min(self.last_changed + (SETTLE_S if whole else SETTLE_EMPTY_S), self.first_seen + most)
+
+    def overdue(self, now: float) -> bool:
+        """True if nobody has to wait any longer, whether the bytes may be believed or not."""
+        return now >= self.first_seen + SETTLE_MOST_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +88,24 @@ class Older:
     us: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Believed:
+    """What was last believed of a file that others wrote: its inode, its bytes, when, and the ids that were dropped by it.
+
+    If the same file goes on soon after, it was not complete then, and what it has after all was not meant to be dropped.
+    """
+
+    inode: int
+    data: bytes
+    us: int
+    dropped: frozenset[str]
+
+    def wrongly(self, inode: int, data: bytes, us: int) -> frozenset[str]:
+        """What may have been dropped by mistake, judging from what the file holds now (its own bytes: nothing was seen yet)."""
+        goes_on = inode == self.inode and data.startswith(self.data) and us - self.us <= GOES_ON_US
+        return self.dropped if goes_on else frozenset()
+
+
 def would_drop(head: Document, data: bytes | None, gone: Container[int] = ()) -> bool:
     """True if adopting these bytes would take an entry away, or bring one back that was taken away (``mark`` in ``gone``).
 
@@ -85,6 +118,17 @@ def would_drop(head: Document, data: bytes | None, gone: Container[int] = ()) ->
     missing = Counter(entry.text for entry in head.entries)
     missing.subtract(Counter(entry.text for entry in theirs.entries))
     return any(count > 0 or (count < 0 and mark(text) in gone) for text, count in missing.items())
+
+
+def looks_cut(head: Document, data: bytes | None, gone: Container[int] = ()) -> bool:
+    """True if the file ends with an entry that stood, or stands, in the middle of the store, or with half of one."""
+    entries = parse(data or b"").entries
+    if not entries or not head.entries:
+        return False
+    last = entries[-1].text
+    if last == head.entries[-1].text:
+        return False
+    return mark(last) in gone or any(entry.text.startswith(last) for entry in head.entries)
 
 
 def mark(text: str) -> int:
@@ -112,6 +156,7 @@ def adopt(  # noqa: PLR0913 - a three-way merge with its circumstances, each of 
     new_id: Callable[[str], str],
     last: Document | None = None,
     written_us: int = 0,
+    revive: frozenset[str] = frozenset(),
 ) -> Merged:
     """Merge the bytes of a file into the head.
 
@@ -124,6 +169,7 @@ def adopt(  # noqa: PLR0913 - a three-way merge with its circumstances, each of 
         new_id: Gives out an unused id for a text.
         last: What was in the file before these bytes, where that is not the head.
         written_us: When the bytes were written, where that is long ago; nothing newer can be what they started from.
+        revive: Ids of what was dropped when ``last`` was believed, which was only the beginning of these bytes.
     """
     last = head if last is None else last
     if written_us:
@@ -136,7 +182,9 @@ def adopt(  # noqa: PLR0913 - a three-way merge with its circumstances, each of 
         # was in the file then: where that came to light late, what was changed here since stays.
         protect = frozenset(entry.id for entry in head.entries if entry.updated_us > changed_us - RECENT_US)
         return merge(last, theirs, head, stamp=stamp, new_id=new_id, protect=protect)
-    candidates = [last, *(rendering.document for rendering in older)]
+    # The beginning of a file is nothing that anybody started from.
+    first = [] if revive and older else [last]
+    candidates = [*first, *(rendering.document for rendering in older)]
     for candidate in candidates:  # an older one: by a program that held it open
         appended = split_appended(candidate, data) if _may_go_on(theirs, candidate) else None
         if appended is not None and not _begins_with(theirs, candidate):
@@ -146,26 +194,39 @@ def adopt(  # noqa: PLR0913 - a three-way merge with its circumstances, each of 
         # Nothing tells of an older version: the file is a new one, written instead of the last.
         known = [entry for entry in last.entries if not _recent(entry, changed_us)]
         return merge(Document(entries=tuple(known)), theirs, head, stamp=stamp, new_id=new_id)
-    if only_altered(last, theirs, older):
-        return merge(last, theirs, head, stamp=stamp, new_id=new_id)
-    return merge(candidates[choose_base(theirs, candidates)], theirs, head, stamp=stamp, new_id=new_id)
+    base = find_base(theirs, candidates, changed_us)
+    rest = tuple(entry for entry in base.entries if entry.id not in revive)
+    return merge(replace(base, entries=rest), theirs, head, stamp=stamp, new_id=new_id)
 
 
-def only_altered(last: Document, theirs: Document, older: Sequence[Older] = ()) -> bool:
-    """True if the file is the last one with some texts reworded in place: an edit by somebody who saw all of it.
+def find_base(theirs: Document, candidates: Sequence[Document], changed_us: int) -> Document:
+    """The version that the writer of a file started from: the one that differs least, where a rewording is one difference.
 
-    Without this, an edit of the newest entry would look like an addition to the version before it, since that differs
-    in one entry only; the old wording would stay beside the new one. A wording that the store once had is no new one:
-    it tells of a writer who has not seen what it became.
+    Were it two, an edit of the newest entry would look like an addition to the version before it; the old wording would
+    stay beside the new one.
+
+    What memd put in moments before nobody has reworded, however alike it is to what they added; who did see it that soon
+    finds both wordings. Against any but the last version it has to be clear that a text is a rewording, and not one more of
+    its kind: there it is as likely that the writer read before the old wording came, and then nothing may go.
     """
-    if len(last.entries) != len(theirs.entries):
-        return False
-    pairs = zip(last.entries, theirs.entries, strict=True)
-    altered = [(mine.text, other.text) for mine, other in pairs if mine.text != other.text]
-    if not all(_alike(mine, other) for mine, other in altered):
-        return False
-    new = {other for _, other in altered}
-    return not any(entry.text in new for rendering in older for entry in rendering.document.entries)
+    texts = [entry.text for entry in theirs.entries]
+    there, new = set(texts), set(texts)
+    for candidate in candidates:
+        new.difference_update([entry.text for entry in candidate.entries])
+    rewordings = Rewordings(texts, new)
+    found = differences(theirs, candidates)  # as a rewording is no change of length, none that is left out can be it
+
+    def less(distance: int, index: int) -> tuple[int, int]:
+        entries = candidates[index].entries
+        old = [entry.text for entry in entries if entry.text in there or not _recent(entry, changed_us)]
+        return distance - rewordings.count(old, clearly=index > 0), index
+
+    best = min(found)
+    for distance, index in found:
+        most = min(distance // 2, len(new)) if index else distance // 2
+        if (distance - most, index) < best:
+            best = min(best, less(distance, index))
+    return candidates[best[1]]
 
 
 def _same(one: Document, two: Document) -> bool:
@@ -176,10 +237,6 @@ def _same(one: Document, two: Document) -> bool:
 def _recent(entry: Entry, changed_us: int) -> bool:
     """True for an entry that memd put into the file so short a time before that the writer need not have seen it."""
     return entry.origin != "outside" and entry.updated_us > changed_us - RECENT_US
-
-
-def _alike(first: str, second: str) -> bool:
-    return fuzz.ratio(first.casefold(), second.casefold(), score_cutoff=ALIKE) >= ALIKE
 
 
 def _may_go_on(theirs: Document, candidate: Document) -> bool:

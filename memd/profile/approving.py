@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from memd.errors import Conflict, CurationError, InvalidParams, WireError
 from memd.profile.policy import rule
-from memd.profile.proposals import attempt, to_record
+from memd.profile.proposals import REDACTED, attempt, problem_of, to_record
 from memd.profile.values import Caller, Committed
 from memd.profile.work import Quiet, Refused, entry_by_id
 from memd.store.records import Part
@@ -80,15 +80,19 @@ class Approve(Quiet):
 
         Raises:
             NoSuchProposal: It is settled.
+            Conflict: A text in it was redacted.
             WireError: It cannot be applied; see ``refused``.
         """
         draft = drafts[self.store]
         proposal = self.guard.proposals.require_open(self.proposal)
+        if proposal.redacted and self.wanted == proposal.operations:
+            raise Conflict(REDACTED, reason="redacted", current="")
         stamp = draft.stamp(proposal.origin)
         applied = attempt(draft.document, self.wanted, limits=self.store.limits, stamp=stamp, new_id=draft.new_id)
-        person = replace(self.by.caller, person=True)
+        # Whose it was has been judged when it was staged: what is asked now is whether a person may do it.
+        person = replace(self.by.caller, person=True, origin="user")
         rulings = [
-            rule(self.guard, operation, step, replace(person, origin=proposal.origin), draft.approved)
+            rule(self.guard, operation, step, person, draft.approved)
             for operation, step in zip(self.wanted, applied.steps, strict=True)
         ]
         for ruling in rulings:
@@ -124,7 +128,7 @@ class Approve(Quiet):
         proposal = self.guard.proposals.find(self.proposal)
         if proposal is None or not proposal.is_open or not isinstance(error, CurationError | Conflict | InvalidParams):
             return None
-        after = replace(proposal, state="needs_review", problem=error.message)
+        after = replace(proposal, state="needs_review", problem=problem_of(error))
         return Refused(Part(proposals=[to_record(after)]), lambda: self.guard.proposals.put(after))
 
     def _provenance(self, proposal: Proposal) -> Caller:

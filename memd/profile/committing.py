@@ -54,8 +54,9 @@ class Committing:
             self._fail(group, error)
             return
         adopted = {store: tuple(store.foreign) for store in group.drafts}
-        for store in group.drafts:
-            store.attention = False
+        for store, draft in group.drafts.items():
+            store.attention = draft.unfinished and draft.data is None  # else it is put aside now
+            store.unfinished = False
             store.foreign.clear()  # adopted by this group; the swaps may bring new ones
         failures = await self._swapper.swap_all(group, temps)
         for store, foreign in adopted.items():

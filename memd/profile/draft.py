@@ -50,6 +50,8 @@ class Draft:
         self.notices: list[Notice] = []
         self.data: bytes | None = None
         self.adopted = False
+        self.unfinished = store.unfinished  # the file is put aside by the swap, not adopted
+        self.believed = store.believed
         self._take_revision = take_revision
         self.staged: list[Proposal] = []
         self.proposals_before: list[ProposalRecord] = []
@@ -230,6 +232,7 @@ class Draft:
         store.document = self.document
         store.revision = self.revision
         store.used_ids |= self._new_ids
+        store.believed = self.believed
         store.approved.update(digest for _, digest, _ in self.part.approved)
         if self.part.renderings:
             store.data = self.part.renderings[-1].data

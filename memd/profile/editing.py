@@ -17,6 +17,7 @@ from memd.errors import BlockedContent, CurationError, PermissionDenied, WireErr
 from memd.profile.content import accept, text_hash
 from memd.profile.edits import aborted, apply_batch, apply_operation
 from memd.profile.policy import JOBS, Ruling, needs_person, rule
+from memd.profile.snapshot import withheld_marker
 from memd.profile.staging import stage
 from memd.profile.values import Committed, Stamp
 from memd.profile.work import Quiet, Refused, entry_by_id, require_revision
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from memd.profile.memory_store import MemoryStore
     from memd.profile.policy import Guard
     from memd.profile.scans import Scans
-    from memd.profile.values import Applied, Mutation, Operation
+    from memd.profile.values import Applied, Mutation, Notice, Operation
     from memd.profile.work import Drafts
 
 SMALL = 4000
@@ -79,6 +80,8 @@ class Edit(Quiet):
             applied = apply_batch(draft.document, mutation.operations, **common)  # type: ignore[arg-type]  # one dict, three types
         else:
             applied = apply_operation(draft.document, mutation.operations[0], **common)  # type: ignore[arg-type]  # as above
+        if self.guard is not None and applied.notices:
+            applied = _without_withheld(self.guard, draft, applied)
         if self.guard is None or not applied.changes:
             return self._apply(draft, applied, ())
         rulings = self._rulings(self.guard, draft, applied)
@@ -163,6 +166,21 @@ class Edit(Quiet):
             notices=(*draft.notices, *applied.notices, *told),
             steps=applied.steps,
         )
+
+
+def _without_withheld(guard: Guard, draft: Draft, applied: Applied) -> Applied:
+    """The same, where notices do not show the text of an entry that no prompt gets: they are told to models too."""
+
+    def shown(notice: Notice) -> Notice:
+        entry = entry_by_id(draft.document, str(notice.data.get("id")))
+        rule_id = None if entry is None else guard.withheld_by(entry.text, entry.origin, draft.approved)
+        if entry is None or rule_id is None or notice.data.get("text") is None:
+            return notice
+        marker, said = withheld_marker(entry.id, rule_id), notice.data["text"]
+        return replaced(notice, message=notice.message.replace(said, marker), data={**notice.data, "text": marker})
+
+    steps = tuple(replaced(step, notices=tuple(map(shown, step.notices))) for step in applied.steps)
+    return replaced(applied, steps=steps, notices=tuple(map(shown, applied.notices)))
 
 
 def _texts(store: MemoryStore, operations: Sequence[Operation]) -> Iterable[str]:

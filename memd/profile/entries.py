@@ -164,11 +164,16 @@ def _segments(content: str) -> list[tuple[str, str]]:
     if BORDER not in content:
         return [(content, "")]
     found: list[tuple[str, str]] = []
-    start = 0
-    for match in _LINE.finditer(content):
-        line = match.group()
-        if line and is_border(line):
-            found.append((content[start : match.start()], line))
-            start = match.end()
+    start = low = 0
+    at = content.find(BORDER)
+    while at >= 0:  # from sign to sign: a file may have tens of thousands of lines without
+        begin = max(content.rfind("\n", low, at), content.rfind("\r", low, at), low - 1) + 1
+        match = _LINE.match(content, begin)
+        low = match.end() if match else len(content)
+        line = content[begin:low]
+        if is_border(line):
+            found.append((content[start:begin], line))
+            start = low
+        at = content.find(BORDER, low)
     found.append((content[start:], ""))
     return found

@@ -9,6 +9,7 @@ an outside edit and come back into the journal.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING
 import trio
 from msgspec.structs import replace
 
-from memd.errors import Busy, IoFailure, NoSpace, NoSuchRevision
+from memd.errors import Busy, IoFailure, NoSpace, NoSuchRevision, WireError
 from memd.profile.content import text_hash
 from memd.profile.redacting import Redact, mask_of_revision, mask_of_text
 from memd.profile.values import Notice
@@ -39,17 +40,31 @@ LET_GO_S = 10.0
 
 
 class Erasing:
-    """One redaction. Call ``choose``, ``from_files``, then ``from_journal``; each may be repeated."""
+    """One redaction. Call ``choose``, ``from_files``, then ``from_journal``, all in ``as_one``; each may be repeated.
+
+    ``changed``: something is not as it was, so that no error may say that nothing is done.
+    """
 
     def __init__(self, profiles: Profiles, committer: Committer, runner: Runner) -> None:
         self.mask = Mask(())
         self.stubs: frozenset[int] = frozenset()
+        self.changed = False
         self._profiles = profiles
         self._committer = committer
         self._runner = runner
 
     def __repr__(self) -> str:
         return f"<Erasing {self.mask!r}>"
+
+    @contextmanager
+    def as_one(self) -> Iterator[None]:
+        """An error in here has ``outcome`` "unknown" once anything was changed: it is half done, and has to be run again."""
+        try:
+            yield
+        except WireError as error:
+            if self.changed:
+                error.outcome = "unknown"
+            raise
 
     async def choose(self, profile: str, *, text: str | None, revision: int | None) -> None:
         """Settle what is redacted: a text, or what a revision of a profile holds.
@@ -81,6 +96,7 @@ class Erasing:
             writer = self._profiles.by_name[profile].writer
             committed: Committed = await writer.submit(Work(Redact(store, self.mask, caller), profile, caller)).wait()
             if committed.changed:
+                self.changed = True
                 done.append(committed)
         for _, store in self._enabled():
             await self._wait_let_go(store)
@@ -150,6 +166,8 @@ class Erasing:
         """Refuse to call it done if somebody has put the text back, or a displaced file is still there."""
         directories = {store.place.directory for _, store in self._enabled()}
         names = {store.place.name for _, store in self._enabled()}
+        for files in {store.files for _, store in self._enabled()}:
+            await self._runner.run(files.tidy)
         left = await self._runner.run(_files_with, directories, names, self.mask)
         if left:
             msg = f"the text is in {', '.join(left)} again or still: redact it once more"

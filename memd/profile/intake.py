@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from memd.errors import StoreError
-from memd.profile.adoption import Older, adopt, needs_base
+from memd.profile.adoption import Believed, Older, adopt, needs_base
 from memd.profile.values import OUTSIDE
 from memd.profile.work import notice
 
@@ -36,11 +36,12 @@ FOREIGN_AGE_US = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """One adoption: the merge, the bytes it is of, and whether these have to be kept whatever it says."""
+    """One adoption: the merge, the bytes it is of, whether these have to be kept whatever it says, what it makes of the file."""
 
     merged: Merged
     data: bytes
     keep: bool = False
+    believed: Believed | None = None
 
 
 class Intake:
@@ -59,7 +60,7 @@ class Intake:
         """What is needed to adopt; a store for which the journal cannot tell joins the ``failed``."""
         found: dict[MemoryStore, list[Older]] = {}
         for store, image in images.items():
-            changed = (image.data or b"") != (store.data or b"") and needs_base(store.document, image.data)
+            changed = _says_something(store, image) and needs_base(store.document, image.data)
             if changed or any(needs_base(foreign.base, foreign.data) for foreign in store.foreign):
                 try:
                     found[store] = await self._swapper.older_renderings(store)
@@ -72,9 +73,14 @@ class Intake:
     async def take(self, drafts: Mapping[MemoryStore, Draft], older: Mapping[MemoryStore, Sequence[Older]]) -> None:
         """Take in what came to light after earlier swaps, then what the files hold now."""
         for store, draft in drafts.items():
-            if store.foreign or (draft.image.data or b"") != (store.data or b""):
+            if store.foreign or _says_something(store, draft.image):
                 for taken in await self._runner.run(_take, draft, older.get(store, ())):
                     _record(draft, taken)
+
+
+def _says_something(store: MemoryStore, image: Image) -> bool:
+    """True if the file is not as we left it, and is to be believed."""
+    return not store.unfinished and (image.data or b"") != (store.data or b"")
 
 
 def _take(draft: Draft, older: Sequence[Older]) -> list[Taken]:
@@ -91,7 +97,9 @@ def _each(draft: Draft, older: Sequence[Older]) -> Iterator[Taken]:
             # A crash before its file is removed must not have it adopted once more, from another base.
             yield Taken(merged, foreign.data, keep=True)
     found = draft.image.data or b""
-    if found != (store.data or b""):
+    if _says_something(store, draft.image):
+        inode, before = draft.image.signature.inode, draft.believed
+        revive = before.wrongly(inode, found, draft.now_us) if before else frozenset()
         merged = adopt(
             head,
             found,
@@ -100,8 +108,10 @@ def _each(draft: Draft, older: Sequence[Older]) -> Iterator[Taken]:
             stamp=draft.stamp("outside"),
             new_id=draft.new_id,
             last=store.document,
+            revive=revive,
         )
-        yield Taken(merged, found)
+        dropped = revive.union(entry.id for entry in merged.dropped)
+        yield Taken(merged, found, believed=Believed(inode, found, draft.now_us, dropped))
 
 
 def _merge_foreign(draft: Draft, head: Document, foreign: Foreign, older: Sequence[Older]) -> Merged:
@@ -116,6 +126,7 @@ def _merge_foreign(draft: Draft, head: Document, foreign: Foreign, older: Sequen
         new_id=draft.new_id,
         last=foreign.base,
         written_us=foreign.written_us,
+        revive=foreign.revive,
     )
 
 
@@ -123,6 +134,7 @@ def _record(draft: Draft, taken: Taken) -> None:
     merged = taken.merged
     draft.record("outside", merged.document, merged.changes, OUTSIDE)
     draft.adopted = True
+    draft.believed = taken.believed or draft.believed
     if merged.lossy or taken.keep:
         draft.keep(taken.data)
     dropped = [entry.id for entry in merged.dropped]

@@ -25,7 +25,7 @@ from memd.store.records import EntryRecord, RenderingRecord
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from memd.profile.adoption import Unsettled
+    from memd.profile.adoption import Believed, Unsettled
     from memd.profile.entries import Entry
     from memd.profile.policy import Guard
 
@@ -48,7 +48,7 @@ class Foreign:
 
     ``base`` is what was in the file before them, ``written_us`` when they were written (0: unknown; a sync client may set
     it), ``path`` where they still are until they are adopted (``""``: nowhere), ``after_us`` the time of the commit before
-    whose swap they were not in the file (0: unknown).
+    whose swap they were not in the file (0: unknown). ``revive``: ids that were dropped when only the beginning was there.
     """
 
     base: Document
@@ -56,16 +56,24 @@ class Foreign:
     written_us: int = 0
     path: str = ""
     after_us: int = 0
+    revive: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
 class Lingering:
-    """A displaced file kept open for a second look: when, what we saw of it, and the time of the commit that displaced it."""
+    """A displaced file kept open for a second look: when, what we saw of it, and the time of the commit that displaced it.
+
+    ``building``: what was in the file before, if somebody was still building this one; it is adopted when it stands still,
+    or at ``until``. ``revive``: what was dropped when it was believed; see ``Foreign``.
+    """
 
     due: float
     displaced: Displaced
     seen: bytes
     after_us: int = 0
+    building: Document | None = None
+    until: float = 0.0
+    revive: frozenset[str] = frozenset()
 
 
 @dataclass(eq=False)
@@ -89,6 +97,8 @@ class MemoryStore:
     checkpoint: int = 0
 
     unsettled: Unsettled | None = None
+    unfinished: bool = False
+    believed: Believed | None = None
     foreign: deque[Foreign] = field(default_factory=deque)
     lingering: deque[Lingering] = field(default_factory=deque)
     attention: bool = False

@@ -65,19 +65,23 @@ class _State:
         self.placed.add(entry.id)
 
 
-def choose_base(theirs: Document, candidates: Sequence[Document]) -> int:
-    """The index of the candidate whose entries differ least from the file's; the first (newest) on a tie."""
+def differences(theirs: Document, candidates: Sequence[Document]) -> list[tuple[int, int]]:
+    """By how many entries candidates differ from the file, each with its index; one more counts like one less.
+
+    Left out are those whose length alone says that another differs less, and what follows one without difference.
+    """
     texts = Counter(entry.text for entry in theirs.entries)
-    best, least = 0, -1
+    found: list[tuple[int, int]] = []
+    least = -1
     for index, candidate in enumerate(candidates):
         if least >= 0 and abs(len(candidate.entries) - len(theirs.entries)) >= least:
             continue
-        difference_ = _distance(texts, candidate)
-        if least < 0 or difference_ < least:
-            best, least = index, difference_
+        distance = _distance(texts, candidate)
+        found.append((distance, index))
+        least = distance if least < 0 else min(least, distance)
         if least == 0:
             break
-    return best
+    return found
 
 
 def split_appended(rendering: Document, data: bytes) -> Document | None:

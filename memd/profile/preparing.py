@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from memd.errors import Busy, Conflict, StoreError, StoreUnreadable
-from memd.profile.adoption import Unsettled, would_drop
+from memd.profile.adoption import Unsettled, looks_cut, would_drop
 from memd.profile.foreign import conflict_markers
 from memd.profile.memory_store import RETRY_S, UNREADABLE_S
 from memd.profile.starting import recover
@@ -152,8 +152,9 @@ class Preparer:
         self._conditions.publish(store)
 
     def _may_believe(self, store: MemoryStore, image: Image, now: float) -> bool:
-        """True if the file is as we left it, or what is in it may be adopted now."""
+        """True if the file is as we left it, or what is in it may be adopted now (or is ``unfinished``: put aside)."""
         found = image.data or b""
+        store.unfinished = False
         if found == (store.data or b""):
             store.unsettled = None
             store.attention = bool(store.foreign)
@@ -168,16 +169,25 @@ class Preparer:
         if store.starting or not would_drop(store.document, image.data, store.gone):
             store.unsettled = None
             return True
+        return self._has_settled(store, image, now)
+
+    def _has_settled(self, store: MemoryStore, image: Image, now: float) -> bool:
+        """True if a file that would drop entries has stood still, or its commits have waited long enough.
+
+        If it is still growing they go on without it: the swap puts it aside, and it is adopted once it is complete.
+        """
         if store.unsettled is None:
             store.unsettled = Unsettled(image.data, now, now)
         store.unsettled.observe(image.data, now)
+        store.unsettled.cut = looks_cut(store.document, image.data, store.gone)
         settles_at = store.unsettled.settles_at()
         if now >= settles_at:
             store.unsettled = None
             return True
         store.attention = True
         store.retry_at = min(settles_at, now + RETRY_S)
-        return False
+        store.unfinished = store.unsettled.overdue(now) and not image.in_place
+        return store.unfinished
 
 
 def _prepare_in_thread(store: MemoryStore, check_place: bool, draft: Draft | None) -> Prepared:

@@ -44,13 +44,15 @@ ID_LENGTH = 6
 MOST_PENDING = 200
 """Proposals of one profile that may wait: more than anybody reviews, few enough to be tried out on every change."""
 DAY_US = 86_400_000_000
+REDACTED = "a text in it was redacted: reject it, or approve it with a text of your own (content)"
+"""Why a proposal whose texts were masked cannot be applied: nobody has proposed what stands there now."""
 
 
 class Proposal(Struct, frozen=True, kw_only=True):
     """One atomic change that waits for a person, or waited.
 
     ``base`` is the store's revision when it was staged, ``problem`` why it cannot be applied as it is, ``settled`` by whom
-    and how it was settled, ``revision`` what an approval became.
+    and how it was settled, ``revision`` what an approval became. ``redacted``: its texts are not what was proposed any more.
     """
 
     id: str
@@ -74,6 +76,7 @@ class Proposal(Struct, frozen=True, kw_only=True):
     settled_us: int | None = None
     settled: dict[str, Any] = {}
     revision: int | None = None
+    redacted: bool = False
 
     @property
     def is_open(self) -> bool:
@@ -184,6 +187,7 @@ class Proposals:
             self._known[one.id] = replace(
                 one,
                 operations=hidden,
+                redacted=one.redacted or hidden != one.operations,
                 problem=mask(one.problem),
                 reason=one.reason and mask(one.reason),
                 settled={key: mask(value) if isinstance(value, str) else value for key, value in one.settled.items()},
@@ -214,14 +218,21 @@ def attempt(
     return apply_batch(document, operations, limits=limits, stamp=stamp, new_id=new_id)
 
 
+def problem_of(error: WireError) -> str:
+    """Why a proposal cannot be applied, for whoever reviews it: without the advice and the lists that only a caller gets."""
+    return error.message.partition("; ")[0]
+
+
 def try_out(document: Document, proposal: Proposal, *, limits: Limits, scans: Scans) -> Trial:
     """What a proposal would do to a document, scanned by the rules of now."""
+    if proposal.redacted:
+        return Trial(document, None, REDACTED)
     try:
         applied = attempt(
             document, proposal.operations, limits=limits, stamp=Stamp(0, proposal.origin), new_id=lambda _: "new"
         )
     except WireError as error:
-        return Trial(document, None, error.message)
+        return Trial(document, None, problem_of(error))
     worst = gravest(one for text in new_texts(applied.changes) for one in scans.findings(text))
     if worst is not None and worst.severity == "refuse":
         return Trial(document, None, f"the scan refuses it now: {worst.reason} (rule {worst.rule})")

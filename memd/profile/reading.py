@@ -20,7 +20,7 @@ from memd.store.queries import RevisionFilter
 from memd.store.records import EventRecord, Part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from memd.config import ProfileSettings
     from memd.profile.entries import Entry
@@ -63,6 +63,10 @@ class Reading:
         views = self._views
         return (views.state("memory").revision, views.state("user").revision, views.version)
 
+    def kept_out(self, target: Target, text: str) -> str | None:
+        """The rule that keeps a text which is no longer in a store out of prompts, whoever wrote it; None if none does."""
+        return self.guard.withheld_by(text, "", self.stores[target].approved)
+
     def mask(self, text: str) -> str:
         """The text with its secrets masked, for wherever the past is shown."""
         return self.guard.scans.masked(text)
@@ -103,10 +107,11 @@ class Reading:
         texts = [entry.text for store in self.stores.values() for entry in store.document.entries]
         await Prescan(self.writer.runner).texts(scans, scans.unknown(texts))
 
-    async def _scan_past(self, rows: Iterable[RevisionRow], entries: Iterable[Entry] = ()) -> None:
+    async def _scan_past(self, rows: Sequence[RevisionRow], entries: Iterable[Entry] = ()) -> None:
         """Scan what is about to be shown with its secrets masked, in a thread if that takes long."""
         stored = [text for row in rows for change in row.record.changes for text in (change.before, change.after)]
         texts = [text.decode("utf-8", "surrogateescape") for text in stored if text is not None]
+        texts += [row.record.reason for row in rows if row.record.reason]
         scans = self.guard.scans
         found = [*texts, *(entry.text for entry in entries)]
         await Prescan(self.writer.runner).texts(scans, scans.unknown(found))
@@ -184,7 +189,10 @@ class Reading:
     async def explain(self, text: str) -> list[Explanation]:
         """What became of a text, newest first within each kind."""
         await self.writer.committer.settle()  # refusals ride with a group that nobody waits for
-        return [*self.approvals.explain(text.strip()), *await self._history.explain(text)][:EXPLAIN_LIMIT]
+        found = [*self.approvals.explain(text.strip()), *await self._history.explain(text)][:EXPLAIN_LIMIT]
+        scans = self.guard.scans
+        await Prescan(self.writer.runner).texts(scans, scans.unknown(one.reason for one in found))
+        return found
 
     # -- events -------------------------------------------------------------------------------------------------
 

@@ -153,9 +153,13 @@ def _pinned(document: Document, wanted: Sequence[tuple[Operation, Step]]) -> tup
         if operation.content is not None:  # as it will be stored, so that the same text is the same proposal
             stored = next((change.after for change in step.changes if change.after is not None), operation.content)
             operation = replace(operation, content=stored)  # noqa: PLW2901 - the same operation, said exactly
-        if entry is not None and entry.id not in touched and (operation.action != "remove" or len(removed) == 1):
+        if entry is not None and entry.id not in touched:
             if operation.action == "edit":
                 operation = replace(operation, id=entry.id)  # noqa: PLW2901 - as above
+            elif (
+                operation.action == "remove" and len(removed) > 1
+            ):  # by the text that they all have: an id would mean one of them
+                operation = replace(operation, id=None, old_text=entry.text, if_hash=entry.hash)  # noqa: PLW2901 - as above
             else:
                 operation = replace(operation, id=entry.id, old_text=None, if_hash=entry.hash)  # noqa: PLW2901 - as above
         touched.update(change.id for change in step.changes)

@@ -13,7 +13,7 @@ import trio
 from msgspec.structs import replace
 
 from memd.errors import IoFailure, NoSpace, StoreError
-from memd.profile.adoption import Older, identify, would_drop
+from memd.profile.adoption import BUILDING_MOST_S, Older, identify, would_drop
 from memd.profile.draft import change_data, change_record
 from memd.profile.entries import Document, parse
 from memd.profile.inverse import difference
@@ -116,7 +116,7 @@ class Swapper:
                     store.image = draft.image
                 continue
             try:
-                displaced, signature = await self._runner.run(_swap, store, temps.get(store), draft.data, draft.image)
+                displaced, signature = await self._runner.run(_swap, store, temps.get(store), draft)
             except StoreError as error:
                 if error.outcome == "unknown":
                     store.broken = failures[store] = error
@@ -129,18 +129,29 @@ class Swapper:
 
     def _judge(self, store: MemoryStore, draft: Draft, displaced: Displaced) -> None:
         """Compare what was displaced with what was expected, and keep it for a second look."""
+        now = trio.current_time()
         if displaced.data is None:
             return
+        if draft.unfinished:
+            until = now + BUILDING_MOST_S
+            store.lingering.append(
+                Lingering(now + SECOND_LOOK_S, displaced, displaced.data, draft.now_us, store.document, until)
+            )
+            return
         seen = draft.image.data or b""
+        believed = draft.believed
+        revive = believed.wrongly(draft.image.signature.inode, seen, draft.now_us) if believed else frozenset()
         if displaced.data != seen:
             base = identify(parse(seen), draft.document)
             if not would_drop(
                 base, displaced.data, store.gone
             ):  # else: what it is meant to become shows at the second look
-                store.take_in(Foreign(base, displaced.data, displaced.written_us(), displaced.path, draft.now_us))
+                store.take_in(
+                    Foreign(base, displaced.data, displaced.written_us(), displaced.path, draft.now_us, revive)
+                )
                 seen = displaced.data
                 displaced.path = ""  # the name goes once this is durable; what comes later has the descriptor only
-        store.lingering.append(Lingering(trio.current_time() + SECOND_LOOK_S, displaced, seen, draft.now_us))
+        store.lingering.append(Lingering(now + SECOND_LOOK_S, displaced, seen, draft.now_us, revive=revive))
 
     async def second_looks(self, store: MemoryStore, now: float) -> None:
         """Look once more at the displaced files that are due, in one hop; bytes that came since are outside edits.
@@ -152,28 +163,33 @@ class Swapper:
             due.append(store.lingering.popleft())
         if due:
             found = await self._runner.run(_look, due, True)
-            self._note_late(store, due, found)
-            for lingering, (data, _) in zip(due, found, strict=True):
+            for lingering, (data, written_us) in zip(due, found, strict=True):
+                still_built = lingering.building is not None and data != lingering.seen and now < lingering.until
+                if not still_built:
+                    self._note_late(store, lingering, data, written_us)
                 if data is not None and lingering.displaced.descriptor >= 0:
-                    displaced = Displaced(data, lingering.displaced.descriptor)  # the name went with what was noted
-                    store.lingering.append(Lingering(now + SECOND_LOOK_S, displaced, data, lingering.after_us))
+                    store.lingering.append(_once_more(lingering, data, now + SECOND_LOOK_S, still_built))
 
     def last_looks(self, store: MemoryStore) -> None:
         """At the end: look at every displaced file now and close it."""
         due = list(store.lingering)
         store.lingering.clear()
-        self._note_late(store, due, _look(due, False))
+        for lingering, (data, written_us) in zip(due, _look(due, False), strict=True):
+            self._note_late(store, lingering, data, written_us)
 
-    def _note_late(self, store: MemoryStore, due: Sequence[Lingering], found: Sequence[_Looked]) -> None:
-        for lingering, (data, written_us) in zip(due, found, strict=True):
-            path = lingering.displaced.path
-            if data is None:
-                continue  # it cannot be read now: if it still has a name the next start judges it
-            if data != lingering.seen:
-                base = identify(parse(lingering.seen), store.document)
-                store.take_in(Foreign(base, data, written_us, path, lingering.after_us))
-            elif path:
-                store.leftovers.append(path)
+    def _note_late(self, store: MemoryStore, lingering: Lingering, data: bytes | None, written_us: int) -> None:
+        """What a displaced file turned out to be: an edit to adopt, or of no use any longer."""
+        path = lingering.displaced.path
+        if data is None:
+            return  # it cannot be read now: if it still has a name the next start judges it
+        if lingering.building is not None:
+            store.take_in(Foreign(lingering.building, data, written_us, path, lingering.after_us))
+        elif data != lingering.seen:
+            base = identify(parse(lingering.seen), store.document)
+            revive = lingering.revive if data.startswith(lingering.seen) else frozenset()
+            store.take_in(Foreign(base, data, written_us, path, lingering.after_us, revive))
+        elif path:
+            store.leftovers.append(path)
 
     async def discard_leftovers(self, store: MemoryStore) -> None:
         """Remove displaced files that were kept by name and are of no use any longer."""
@@ -253,12 +269,14 @@ class Swapper:
         return 2
 
 
-def _swap(store: MemoryStore, temp: str | None, data: bytes, image: Image) -> tuple[Displaced, Signature]:
+def _swap(store: MemoryStore, temp: str | None, draft: Draft) -> tuple[Displaced, Signature]:
+    image, data = draft.image, draft.data or b""
     if temp is None:
         _rewrite(store, data, image)
         displaced = Displaced(None)
     else:
-        displaced = store.files.swap(store.place, temp, exists=image.data is not None, expected=image.data)
+        expected = None if draft.unfinished else image.data  # what is not in the journal keeps its name
+        displaced = store.files.swap(store.place, temp, exists=image.data is not None, expected=expected)
     return displaced, store.files.signature(store.place)
 
 
@@ -290,6 +308,14 @@ def _look(due: Sequence[Lingering], keep_changing: bool) -> list[_Looked]:
         if data is None or data == item.seen or not keep_changing:
             item.displaced.close()
     return found
+
+
+def _once_more(lingering: Lingering, data: bytes, due: float, still_built: bool) -> Lingering:
+    """The same file, to be looked at again; its name went with what was noted, if anything was."""
+    if still_built:
+        return Lingering(due, lingering.displaced, data, lingering.after_us, lingering.building, lingering.until)
+    displaced = Displaced(data, lingering.displaced.descriptor)
+    return Lingering(due, displaced, data, lingering.after_us, revive=lingering.revive)
 
 
 def _recent(

@@ -30,7 +30,7 @@ class News:
 
 
 class Views:
-    """The views of one profile. ``version`` grows whenever what is withheld changes."""
+    """The views of one profile. ``version`` grows whenever what is withheld changes, or the rules do."""
 
     def __init__(self, guard: Guard, stores: Mapping[Target, MemoryStore]) -> None:
         self.version = 0
@@ -54,9 +54,10 @@ class Views:
             return None
         self._sources[target] = store.state
         view = self._views[target] = self._view(store)
+        if anew or view.withheld != before.withheld:
+            self.version += 1
         if view.withheld == before.withheld:
             return None
-        self.version += 1
         fresh = {entry: rule for entry, rule in view.withheld.items() if before.withheld.get(entry) != rule}
         there = {entry.id for entry in view.document.entries}
         released = tuple(entry for entry in before.withheld if entry not in view.withheld and entry in there)

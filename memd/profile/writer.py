@@ -203,8 +203,9 @@ class Writer:
             self._gathering.came(len(self._queue) - before)
 
     def _unsettled(self) -> bool:
-        """True while some file holds what may not be believed yet."""
-        return any(store.unsettled is not None for store in self.stores)
+        """True while some file holds what may not be believed yet, for as long as this is worth waiting for."""
+        now = trio.current_time()
+        return any(store.unsettled is not None and not store.unsettled.overdue(now) for store in self.stores)
 
     def _work_due(self) -> float:
         """When the first work can be planned. What stands behind work on the same store has to wait for it."""

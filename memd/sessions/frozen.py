@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 from msgspec.structs import replace
 
-from memd.profile.snapshot import changes_text, join_blocks, render_block, snapshot_id
+from memd.profile.snapshot import changes_text, join_blocks, render_block, snapshot_id, withheld_marker
 from memd.profile.values import TARGETS, Limits, StoreState, Target
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from memd.profile.snapshot import Block
 
@@ -37,6 +37,9 @@ class ProfileView(Protocol):
 
     def state(self, target: Target) -> StoreState:
         """The published state of a store."""
+
+    def kept_out(self, target: Target, text: str) -> str | None:
+        """The rule that keeps a text which is no longer in a store out of prompts; None if it may be told."""
 
     def head(self) -> tuple[int, ...]:
         """The revisions of both stores, and whatever else changes what they are to a reader."""
@@ -123,15 +126,31 @@ def freeze(profile: ProfileView) -> FrozenSnapshot:
 
 
 def describe_changes(frozen: FrozenSnapshot, profile: ProfileView, fence: Fence) -> str:
-    """What differs between the snapshot and the live stores, inside the fence; ``""`` if nothing does."""
+    """What differs between the snapshot and the live stores, inside the fence; ``""`` if nothing does.
+
+    What is gone is told with its text, and judged by the rules of now for that: they may be others than when it was frozen.
+    """
     after: Mapping[Target, Block] = {target: _block(profile.state(target)) for target in TARGETS}
     return changes_text(
-        {target: tuple(frozen.entries[target]) for target in TARGETS},
+        {target: _tellable(frozen.entries[target], after[target], profile, target) for target in TARGETS},
         {target: block.entries for target, block in after.items()},
         fence_open=fence.open,
         fence_close=fence.close,
         limit=CHANGES_LIMIT,
     )
+
+
+def _tellable(
+    entries: Sequence[tuple[str, str]], after: Block, profile: ProfileView, target: Target
+) -> tuple[tuple[str, str], ...]:
+    """The entries of a snapshot, those that are gone without a text that must not be in a prompt any more."""
+    there = dict(after.entries)
+    texts = set(there.values())
+    told = []
+    for entry, said in entries:
+        rule = None if entry in there or said in texts else profile.kept_out(target, said)
+        told.append((entry, said if rule is None else withheld_marker(entry, rule)))
+    return tuple(told)
 
 
 def _block(state: StoreState) -> Block:

@@ -1,4 +1,4 @@
-"""The clock of stored times: wall time that never runs backwards.
+"""The clock of stored times: wall time that never runs backwards; and which boot of the machine this is.
 
 What comes in: a source of nanoseconds and the newest stored time. What goes out: microseconds since the epoch, never
 below one given out before. What must not be here: waiting (trio's clock does that).
@@ -6,7 +6,9 @@ below one given out before. What must not be here: waiting (trio's clock does th
 
 from __future__ import annotations
 
+import contextlib
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -38,3 +40,10 @@ class Clock:
     def behind_us(self) -> int:
         """By how much the machine's clock is behind the newest stored time; 0 in order."""
         return max(0, self._last_us - self._source_ns() // 1000)
+
+
+def read_boot_id() -> str:
+    """An identifier that changes with every boot of the machine; ``""`` where there is none (then: never the same)."""
+    with contextlib.suppress(OSError):
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    return ""

@@ -24,11 +24,9 @@ from memd.errors import IoFailure, ReadOnly, StoreUnreadable, file_facts, from_o
 from memd.store.attributes import copy_attributes
 from memd.store.exchange import UNSUPPORTED, exchange, rename_new
 from memd.store.place import Place, fsync_directory, is_mount_point, let_go
+from memd.store.whole import READ_LIMIT, read_all, write_all
 
-READ_LIMIT = 1024 * 1024
-"""Largest memory file that is read, in bytes; a larger one is left untouched (limits count a few thousand)."""
 FILE_MODE = 0o600
-_CHUNK = 65_536
 _NEW = ".new"
 _TEMP = ".tmp"
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -74,7 +72,7 @@ class Displaced(msgspec.Struct):
         if self.descriptor < 0:
             return None
         try:
-            return _read_all(self.descriptor)
+            return read_all(self.descriptor)
         except OSError:
             return None
 
@@ -96,6 +94,9 @@ class Displaced(msgspec.Struct):
 
 class Files:
     """The file operations as one object, so that faults can be injected by a subclass in tests."""
+
+    def __init__(self) -> None:
+        self._undiscarded: set[str] = set()
 
     def read(self, place: Place) -> Image:
         """The file's bytes and metadata.
@@ -136,8 +137,9 @@ class Files:
             ReadOnly: Owner, group, ACL or attributes cannot be kept, or the directory cannot be written.
             NoSpace, IoFailure: The temp file has been removed again.
         """
-        if like.data is not None and not os.access(place.path, os.W_OK):
+        if like.data is not None and _is_read_only(place.path):
             raise from_oserror(PermissionError(errno.EACCES, "read-only"), place.path, step="write")
+        self.tidy()
         path = f"{place.directory}/.{place.name}.memd-{os.getpid():x}-{os.urandom(4).hex()}{_NEW}"
         try:
             descriptor = os.open(path, _WRITE_FLAGS, FILE_MODE)
@@ -181,7 +183,7 @@ class Files:
         try:
             descriptor = os.open(place.path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
             try:
-                _write_all(descriptor, data)
+                write_all(descriptor, data)
                 os.ftruncate(descriptor, len(data))
                 os.fsync(descriptor)
             finally:
@@ -190,12 +192,13 @@ class Files:
             raise from_oserror(error, place.path, step="rewrite") from error
 
     def checkpoint(self, place: Place) -> None:
-        """Make the file and its name durable.
+        """Make the file and its name durable, and see to what should be gone.
 
         Raises:
             IoFailure: A failed fsync; it is never retried on the same descriptor.
         """
         try:
+            self.tidy()
             with contextlib.suppress(FileNotFoundError):
                 descriptor = os.open(place.path, _READ_FLAGS)
                 try:
@@ -225,9 +228,20 @@ class Files:
         return found
 
     def discard(self, path: str) -> None:
-        """Remove a temp file; one that is gone already is fine."""
-        with contextlib.suppress(OSError):
+        """Remove a temp file; one that is gone already is fine. One that cannot be removed now is seen to by ``tidy``."""
+        try:
             os.unlink(path)
+        except FileNotFoundError:
+            pass
+        except OSError:
+            self._undiscarded.add(path)
+            return
+        self._undiscarded.discard(path)
+
+    def tidy(self) -> None:
+        """Remove what could not be removed when it should have been."""
+        for path in tuple(self._undiscarded):
+            self.discard(path)
 
     # -- the two system calls that not every file system has ------------------------------------------------------
 
@@ -254,7 +268,7 @@ class Files:
             )
             raise StoreUnreadable(msg, path=place.path, **file_facts(place.path))
         return Image(
-            _read_all(descriptor),
+            read_all(descriptor),
             _signature(status),
             stat.S_IMODE(status.st_mode),
             status.st_uid,
@@ -266,7 +280,7 @@ class Files:
         """Fill and close a temp file. A close that fails counts: some file systems tell only then that there is no room."""
         try:
             try:
-                _write_all(descriptor, data)
+                write_all(descriptor, data)
                 self._make_alike(descriptor, place, like)
             except BaseException:
                 let_go(descriptor)
@@ -327,7 +341,12 @@ class Files:
             if error.errno not in UNSUPPORTED:
                 raise
             kept = f"{temp.removesuffix(_TEMP)}-old{_TEMP}"
-            os.link(place.path, kept)
+            try:
+                os.link(place.path, kept)
+            except FileNotFoundError:
+                if self._put_new(place, temp):
+                    return ""
+                os.link(place.path, kept)
             os.replace(temp, place.path)
             return kept
         return temp
@@ -340,7 +359,7 @@ class Files:
         descriptor = -1
         try:
             descriptor = os.open(kept, _READ_FLAGS)
-            data = _read_all(descriptor)
+            data = read_all(descriptor)
         except OSError:
             if descriptor >= 0:
                 let_go(descriptor)
@@ -360,6 +379,11 @@ class Files:
             self.discard(kept)
 
 
+def _is_read_only(path: str) -> bool:
+    """True for a file that is there and may not be written; one that git or an editor takes away and makes anew may be."""
+    return not os.access(path, os.W_OK) and os.access(path, os.F_OK) and not os.access(path, os.W_OK)
+
+
 def _unreadable(error: OSError, path: str) -> StoreUnreadable:
     facts = file_facts(path)
     detail = f", mode {facts['mode']}, owner {facts['owner']}" if facts else ""
@@ -370,23 +394,3 @@ def _unreadable(error: OSError, path: str) -> StoreUnreadable:
 
 def _signature(status: os.stat_result) -> Signature:
     return Signature(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-
-
-def _read_all(descriptor: int) -> bytes:
-    data = os.pread(descriptor, _CHUNK, 0)
-    if len(data) < _CHUNK:  # nearly always: a buffer of the whole limit would be mapped and unmapped for each read
-        return data
-    parts = [data]
-    size = len(data)
-    while part := os.pread(descriptor, _CHUNK, size):
-        parts.append(part)
-        size += len(part)
-        if size > READ_LIMIT:
-            raise OSError(errno.EOVERFLOW, "grew over the read limit")  # EFBIG would say that our own file is too large
-    return b"".join(parts)
-
-
-def _write_all(descriptor: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]

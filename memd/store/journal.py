@@ -19,6 +19,8 @@ import msgspec
 
 from memd.errors import IoFailure, NoSpace, StoreError, from_oserror
 from memd.store import schema
+from memd.store.clock import read_boot_id
+from memd.store.place import fsync_directory
 from memd.store.records import Part, RenderingRecord, RequestRecord, SessionRecord, SnapshotRecord, StoreRow, TurnRecord
 from memd.store.rows import rendering_from, write_part
 
@@ -116,11 +118,11 @@ class Journal:
                 damaged = self._set_aside()
                 fresh = True
                 self._open_checked()
+            meta = dict(self.connection.execute("SELECT key, value FROM meta").fetchall())
         except OSError as error:
             raise from_oserror(error, self.path, step="open the journal") from error
-        except sqlite3.OperationalError as error:
+        except sqlite3.Error as error:
             raise self.failure(error, step="open") from error
-        meta = dict(self.connection.execute("SELECT key, value FROM meta").fetchall())
         self._group = int(meta.get("group", 0))
         self._write_meta({"clean": 0, "boot": self._boot_id, "group": self._group})
         return Opened(
@@ -135,7 +137,9 @@ class Journal:
         self.first_seq = next_seq
         self._write_meta({f"run:{next_seq - 1}": next_seq})
         kept = "SELECT key FROM meta WHERE key LIKE 'run:%' ORDER BY value DESC LIMIT ?"
-        self.connection.execute(f"DELETE FROM meta WHERE key LIKE 'run:%' AND key NOT IN ({kept})", (RUNS_KEPT,))  # noqa: S608 - ours
+        sql = f"DELETE FROM meta WHERE key LIKE 'run:%' AND key NOT IN ({kept})"  # noqa: S608 - ours
+        with contextlib.suppress(sqlite3.Error):  # then the next start forgets them
+            self.connection.execute(sql, (RUNS_KEPT,))
 
     def close(self, *, clean: bool) -> None:
         """Write the clean-stop mark if the stop was one, copy the WAL back and close."""
@@ -262,19 +266,18 @@ class Journal:
             "SELECT store, revision, us, hash, data, entries FROM rendering WHERE store=? ORDER BY revision DESC",
             (store,),
         )
-        for row in rows:
-            found = rendering_from(row)
-            if found is not None:
-                return found
-        return None
+        return next((found for row in rows if (found := rendering_from(row)) is not None), None)
 
     def newest(self) -> tuple[int, int, int]:
-        """(revision, event seq, microseconds) of the newest things stored; 0 where there is nothing."""
-        row = self.connection.execute(
-            "SELECT (SELECT max(revision) FROM revision), (SELECT max(seq) FROM event),"
-            " max(coalesce((SELECT us FROM revision ORDER BY revision DESC LIMIT 1), 0),"
-            "     coalesce((SELECT us FROM event ORDER BY seq DESC LIMIT 1), 0))"
-        ).fetchone()
+        """(revision, event seq, microseconds) of the newest things stored; 0 where there is nothing. ``StoreError``."""
+        try:
+            row = self.connection.execute(
+                "SELECT (SELECT max(revision) FROM revision), (SELECT max(seq) FROM event),"
+                " max(coalesce((SELECT us FROM revision ORDER BY revision DESC LIMIT 1), 0),"
+                "     coalesce((SELECT us FROM event ORDER BY seq DESC LIMIT 1), 0))"
+            ).fetchone()
+        except sqlite3.Error as error:
+            raise self.failure(error, step="read") from error
         return (row[0] or 0, row[1] or 0, row[2] or 0)
 
     def entry_ids(self, store: int) -> set[str]:
@@ -377,23 +380,19 @@ class Journal:
         return self._group == wanted
 
     def _set_aside(self) -> str:
-        """Move a damaged journal and its WAL out of the way; nothing of it is deleted."""
+        """Move a damaged journal and its WAL out of the way; nothing of it is deleted.
+
+        The journal goes last, so that the next start goes on with it should this end half-way; SQLite would delete a lone WAL.
+        """
         self._drop_connection()
         stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(self.path.stat().st_mtime))
-        aside = self.path.with_name(f"{self.path.name}.damaged-{stamp}")
+        found = [suffix for suffix in ("-wal", "-shm", "") if Path(f"{self.path}{suffix}").exists()]
+        aside = f"{self.path}.damaged-{stamp}"
         number = 0
-        while aside.exists():
+        while any(Path(f"{aside}{suffix}").exists() for suffix in found):
             number += 1
-            aside = self.path.with_name(f"{self.path.name}.damaged-{stamp}-{number}")
-        for suffix in ("", "-wal", "-shm"):
-            source = Path(f"{self.path}{suffix}")
-            if source.exists():
-                source.rename(f"{aside}{suffix}")
-        return str(aside)
-
-
-def read_boot_id() -> str:
-    """An identifier that changes with every boot of the machine; ``""`` where there is none (then: never the same)."""
-    with contextlib.suppress(OSError):
-        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-    return ""
+            aside = f"{self.path}.damaged-{stamp}-{number}"
+        for suffix in found:
+            Path(f"{self.path}{suffix}").rename(f"{aside}{suffix}")
+        fsync_directory(self.path.parent)
+        return aside

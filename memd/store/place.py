@@ -132,7 +132,7 @@ def is_mount_point(descriptor: int, directory: str) -> bool:
 def in_git_work_tree(directory: str) -> bool:
     """True if the directory or one above it is the top of a Git work tree."""
     path = Path(directory)
-    return any((parent / ".git").exists() for parent in (path, *path.parents))
+    return any(os.path.exists(parent / ".git") for parent in (path, *path.parents))
 
 
 def _mount_of(descriptor: int) -> bytes:

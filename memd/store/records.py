@@ -166,7 +166,8 @@ class ProposalRecord(msgspec.Struct, kw_only=True):
     """A change that waits for a person, or waited.
 
     ``state``: pending, needs_review (``problem`` says why), approved (as ``revision``), rejected, expired, or withdrawn: it
-    was never answered for. ``settled`` says by whom: client, pid, command, terminal, and what the person said.
+    was never answered for. ``settled`` says by whom: client, pid, command, terminal, and what the person said. ``redacted``:
+    its operations are not what was proposed.
     """
 
     id: str
@@ -190,6 +191,7 @@ class ProposalRecord(msgspec.Struct, kw_only=True):
     settled_us: int | None = None
     settled: dict[str, Any] = {}
     revision: int | None = None
+    redacted: bool = False
 
 
 class Part(msgspec.Struct, kw_only=True):

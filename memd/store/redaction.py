@@ -21,7 +21,7 @@ import msgspec
 
 from memd.errors import Busy, from_oserror
 from memd.store.masking import MARK
-from memd.store.records import ChangeRecord
+from memd.store.records import ChangeRecord, ProposalRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -34,6 +34,7 @@ PENDING = "redacting"
 _BATCH = 200
 _LIVE = ("", "-wal", "-shm", "-journal")
 _changes = msgspec.msgpack.Decoder(list[ChangeRecord])
+_proposal_decoder = msgspec.msgpack.Decoder(ProposalRecord)
 
 
 class Redacted(msgspec.Struct, frozen=True):
@@ -129,7 +130,7 @@ class _Run:
         self._refusals()
         self._sessions()
         self._map("turn", {"turn": self._mask.text})
-        self._map("proposal", {"body": self._mask.packed})
+        self._map("proposal", {"body": self._proposal})
         self._approved()
         run("INSERT OR REPLACE INTO meta VALUES (?, 1)", (PENDING,))
 
@@ -225,6 +226,18 @@ class _Run:
         text = self._mask.text
         self._map("refusal", {"text_hash": blanked, "reason": text, "session": text, "turn": text})
 
+    def _proposal(self, body: bytes) -> bytes:
+        """A proposal with its texts masked; what it proposes is then nothing that may be applied."""
+        masked = self._mask.packed(body)
+        if masked == body:
+            return body
+        try:
+            before, after = _proposal_decoder.decode(body), _proposal_decoder.decode(masked)
+        except msgspec.DecodeError:  # damaged already: it only has to go
+            return masked
+        after.redacted = before.redacted or before.operations != after.operations
+        return msgspec.msgpack.encode(after)
+
     def _approved(self) -> None:
         """Of an approved text there is only a hash, by which it could be guessed: those of texts that are gone go too."""
         found = [
@@ -268,18 +281,20 @@ def _masked(text: bytes | None, mask: Mask, *, whole: bool) -> bytes | None:
 
 def _redact_set_aside(journal: Path, mask: Mask) -> int:
     """Blot the texts out of damaged journals that were set aside. Their lengths stay, so that they are still what they were."""
-    count = 0
+    try:
+        return sum(_blot(path, mask) for path in _set_aside(journal))
+    except OSError as error:
+        found = from_oserror(error, error.filename or journal.parent, step="redact")
+        found.outcome = "unknown"
+        raise found from error
+
+
+def _set_aside(journal: Path) -> list[Path]:
+    """The damaged journals. A directory that cannot be listed is an error: ``glob`` would find nothing in it."""
     live = {f"{journal.name}{suffix}" for suffix in _LIVE}
-    for path in sorted(journal.parent.glob(f"{journal.name}*")):
-        if path.name in live or path.is_symlink() or not path.is_file():
-            continue
-        try:
-            count += _blot(path, mask)
-        except OSError as error:
-            found = from_oserror(error, path, step="redact")
-            found.outcome = "unknown"
-            raise found from error
-    return count
+    names = sorted(name for name in os.listdir(journal.parent) if name.startswith(journal.name) and name not in live)
+    found = [journal.with_name(name) for name in names]
+    return [path for path in found if not path.is_symlink() and path.is_file()]
 
 
 def _blot(path: Path, mask: Mask) -> bool:

@@ -93,6 +93,43 @@ class TestPending:
         for line in ("[-old-] {+new+} text", "[-old-] {+older+} text", "[-old text-]", "[-unknown-]"):
             assert line in out
 
+    def test_operations_are_shown_on_what_those_before_them_leave(self, memd: Command, daemon: ScriptedServer) -> None:
+        """What an edit puts into a text that is new itself, and what a replacement takes away besides the part it names."""
+        known = entry("old text")["id"]
+        daemon.script["approval.list"] = listed(
+            proposal(
+                operations=[
+                    {"action": "replace", "id": known, "content": "calm words here"},
+                    {"action": "edit", "id": known, "old_text": "calm", "new_text": "EVIL"},
+                    {"action": "replace", "old_text": "EVIL", "content": "short"},
+                    {"action": "add", "content": "first of two"},
+                    {"action": "edit", "old_text": "first", "new_text": "last"},
+                ]
+            ),
+        )
+        out = " ".join(memd("pending", "--color", "never", person=True).out.split())
+        expected = ["{+calm words here+}", "[-calm-] {+EVIL+} words here", "[-EVIL words here-]{+short+}"]
+        for line in (*expected, "[-first-] {+last+} of two"):
+            assert line in out
+
+    def test_an_edit_that_fits_no_more_shows_what_it_would_change(self, memd: Command, daemon: ScriptedServer) -> None:
+        """And not the text of now, as if nothing would become of it."""
+        edit = {"action": "edit", "id": entry("old text")["id"], "old_text": "gone", "new_text": "EVIL"}
+        daemon.script["approval.list"] = listed(proposal(operations=[edit]))
+        assert "[-gone-]{+EVIL+}" in memd("pending", "--color", "never", person=True).out
+
+    @pytest.mark.parametrize("field", ["client", "proposed", "reason"])
+    def test_what_others_wrote_passes_for_no_line_of_ours(
+        self, memd: Command, daemon: ScriptedServer, field: str
+    ) -> None:
+        """Whatever ends a line somewhere."""
+        shown = []
+        for told in ("a\nb\r\n\u2028+ memory new\n    harmless", "a b\\x0d \\u2028+ memory new harmless"):
+            daemon.script["approval.list"] = listed(proposal(**{field: told}))
+            shown.append(memd("pending", "--color", "never", person=True).out)
+        assert shown[1] == shown[0]
+        assert "harmless" in shown[0]
+
     def test_what_nobody_sees_is_named(self, memd: Command, daemon: ScriptedServer) -> None:
         """Else a person approves what they cannot read."""
         finding = {

@@ -2,16 +2,40 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given, strategies as st
 
-from memd.cli.text import age, bar, cells, cut, plural, safe, wrap
+from memd.cli.text import age, as_json, bar, cells, cut, one_line, plural, safe, wrap
 
 
 def test_what_would_act_on_a_terminal_is_made_visible() -> None:
     """An entry cannot recolour the screen, move the cursor or turn the direction of reading."""
     assert "a\\x1b[31mb\\x07\tc\nd" == safe("a\x1b[31mb\x07\tc\nd")
     assert "\\u202eevil\\x9b" == safe("\u202eevil\x9b")
+
+
+def test_what_shows_nothing_is_made_visible() -> None:
+    """It could carry what nobody reads. Joiners and the selectors of emoji stay."""
+    assert "a\\u034f\\u115f\\u3164\\ufff9\\U000e0101\\U000e0041\\U0001d173\\u2028b" == safe(
+        "a\u034f\u115f\u3164\ufff9\U000e0101\U000e0041\U0001d173\u2028b"
+    )
+    assert "❤️ 👩‍💻" == safe("❤️ 👩‍💻")
+
+
+@given(st.text() | st.sampled_from(["\x9b31m\x7f\u202e\u2028\U000e0041", "é 中 👩‍💻"]))
+def test_json_is_the_same_to_programs_and_harmless_to_a_terminal(text: str) -> None:
+    """Letters of all languages stay readable."""
+    shown = as_json({"text": [text]}, 2)
+    assert {"text": [text]} == json.loads(shown)
+    assert shown == safe(shown)
+    assert "é 中 👩‍💻" in as_json("é 中 👩‍💻")
+
+
+def test_one_line_is_one_line() -> None:
+    """Whatever ends lines somewhere."""
+    assert "a b\\x85c\\u2028d \\x1b[2K" == one_line(" a\r\nb\x85c\u2028d\t\x1b[2K\n").replace("\\x0d ", " ")
 
 
 @given(st.text())

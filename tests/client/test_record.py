@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from memd.protocol import results, types as wire
-from memd_client import types
+from memd.protocol import approval, results, types as wire
+from memd_client import proposals, redacted, tool, types
 from memd_client.record import Record
 
 RENAMED: dict[str, type[msgspec.Struct]] = {
@@ -26,8 +26,13 @@ RENAMED: dict[str, type[msgspec.Struct]] = {
 def pairs() -> list[tuple[type[Record], type[msgspec.Struct]]]:
     """Each record of the client with the daemon's struct of the same name, or of the name it has there."""
     found = []
-    for name, kind in vars(types).items():
-        struct = RENAMED.get(name) or getattr(wire, name, None) or getattr(results, name, None)
+    for name, kind in (pair for module in (types, tool, proposals, redacted) for pair in vars(module).items()):
+        struct = (
+            RENAMED.get(name)
+            or getattr(wire, name, None)
+            or getattr(results, name, None)
+            or getattr(approval, name, None)
+        )
         if isinstance(kind, type) and issubclass(kind, Record) and kind is not Record and struct is not None:
             found.append((kind, struct))
     return found
@@ -49,6 +54,13 @@ def test_every_field_is_one_that_the_daemon_sends(kind: type[Record], struct: ty
     """A misspelt field would be an AttributeError in somebody's agent."""
     sent = {field.name for field in msgspec.structs.fields(struct)}
     assert set() == set(fields_of(kind)) - sent
+
+
+@pytest.mark.parametrize(("kind", "struct"), PAIRS, ids=repr)
+def test_every_field_that_the_daemon_sends_is_typed(kind: type[Record], struct: type[msgspec.Struct]) -> None:
+    """Else it is there and nobody's editor knows."""
+    sent = {field.encode_name.replace("class", "class_") for field in msgspec.structs.fields(struct)}
+    assert set() == sent - set(fields_of(kind))
 
 
 @pytest.mark.parametrize(("kind", "struct"), PAIRS, ids=repr)

@@ -7,9 +7,11 @@ from typing import Any
 import msgspec
 import pytest
 from support.fake_daemon import World
+from support.judged import SECRET
 
 from memd.config import Access, ProfileSettings
 from memd.errors import ProfileOwned
+from memd.protocol.params import MemoryAdd
 
 
 async def test_any_call_settles_the_defaults(world: World) -> None:
@@ -22,6 +24,17 @@ async def test_any_call_settles_the_defaults(world: World) -> None:
         client.conversation.context.context,
         client.conversation.context.access,
     )
+
+
+async def test_a_reason_is_kept_without_its_secrets(world: World) -> None:
+    """It goes into the journal and into events as it stands."""
+    context = world.client(profile="default").conversation.context
+    for reason, kept in (
+        (f"since {SECRET}", "since the deploy token is [secret:secret.git-hosting]"),
+        ("", ""),
+        (None, None),
+    ):
+        assert kept == context.writing(MemoryAdd(target="memory", content="x", reason=reason)).caller.reason
 
 
 async def test_a_hello_that_failed_settles_nothing(world: World) -> None:

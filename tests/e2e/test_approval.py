@@ -213,6 +213,19 @@ def test_a_process_that_an_agent_started_decides_nothing(memd: DaemonProcess) ->
     assert ["please remember me"] == list(entries(memd))
 
 
+def test_a_process_that_an_agent_started_writes_as_an_agent(memd: DaemonProcess) -> None:
+    """``memd add`` in an agent's shell, to the operator socket: what the scan doubts waits, and the origin is not the user's."""
+    with memd.connect() as agent:
+        agent.call("rpc.ping")
+        plain = json.loads(memd.memd("add", "port a is 80", "--origin", "user", "--json").stdout)
+        doubted = json.loads(memd.memd("add", DOUBTFUL, "--origin", "user", "--json").stdout)
+    assert ("agent", ["origin_lowered"]) == (plain["entry"]["origin"], [one["name"] for one in plain["notices"]])
+    assert doubted["staged"]
+    assert ["port a is 80"] == list(entries(memd))
+    later = json.loads(memd.memd("add", "port b is 81", "--origin", "user", "--json").stdout)
+    assert "user" == later["entry"]["origin"]
+
+
 def test_what_became_of_a_text(memd: DaemonProcess) -> None:
     """Refused by which rule, waiting, rejected and why, stored: asked at any time later (FR-154)."""
     refused(memd, "memory.add", target="memory", content=ATTACK)

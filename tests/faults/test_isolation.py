@@ -34,6 +34,7 @@ class SickDisk(Files):
     """Everything about one directory hangs until it is let go, or finds no room."""
 
     def __init__(self, name: str, *, full: bool = False) -> None:
+        super().__init__()
         self.sick = threading.Event()
         self.stuck = threading.Event()
         self.well = threading.Event()

@@ -8,13 +8,17 @@ import pytest
 from support.documents import OUTSIDE, new_ids, store, texts
 
 from memd.profile.adoption import (
+    BUILDING_MOST_S,
+    GOES_ON_US,
     SETTLE_EMPTY_S,
     SETTLE_MOST_S,
     SETTLE_S,
+    Believed,
     Older,
     Unsettled,
     adopt,
     identify,
+    looks_cut,
     mark,
     needs_base,
     would_drop,
@@ -59,6 +63,50 @@ class TestSettling:
         for number in range(1, 60):
             unsettled.observe(b"%d" % number, 10.0 + number * 0.05)
         assert pytest.approx(10.0 + SETTLE_MOST_S) == unsettled.settles_at()
+        assert (False, True) == (unsettled.overdue(11.9), unsettled.overdue(12.0))
+
+    def test_what_grows_is_not_complete(self) -> None:
+        """It has to stand still for longer, and may take a minute; nobody has to wait for it that long."""
+        unsettled = Unsettled(b"", 10.0, 10.0)
+        for number in range(1, 100):
+            unsettled.observe(b"x" * number, 10.0 + number * 0.4)
+        assert pytest.approx(10.0 + 99 * 0.4 + SETTLE_EMPTY_S) == unsettled.settles_at()
+        assert (False, True) == (unsettled.overdue(11.9), unsettled.overdue(12.0))
+        unsettled.observe(b"y", 69.9)
+        assert pytest.approx(10.0 + SETTLE_MOST_S) == unsettled.settles_at()
+        unsettled.observe(b"yy", 69.95)
+        assert pytest.approx(10.0 + BUILDING_MOST_S) == unsettled.settles_at()
+
+    def test_nor_is_what_ends_in_the_middle(self) -> None:
+        """The rest may come."""
+        unsettled = Unsettled(b"a", 10.0, 10.0, cut=True)
+        assert pytest.approx(10.0 + SETTLE_EMPTY_S) == unsettled.settles_at()
+
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            ("", False),
+            ("alpha\n", True),
+            ("alpha\n§\nbet", True),
+            ("alpha\n§\nbeta\n", True),
+            ("alpha\n§\ngamma\n", False),
+            ("alpha\n§\nremoved\n", True),
+            ("alpha\n§\nnew\n", False),
+            ("new\n§\nalpha\n", True),
+        ],
+    )
+    def test_where_a_file_ends(self, text: str, expected: bool) -> None:
+        """With the last entry or a new one it may be complete."""
+        assert expected == looks_cut(store("alpha", "beta", "gamma"), text.encode(), {mark("removed")})
+        assert not looks_cut(Document(), text.encode())
+
+    def test_a_file_goes_on_if_it_is_the_same_one_soon_after(self) -> None:
+        """What its beginning seemed to drop may have been dropped wrongly."""
+        believed = Believed(7, b"alpha\n", NOW, frozenset({"e1"}))
+        assert {"e1"} == believed.wrongly(7, b"alpha\n\xc2\xa7\nbeta\n", NOW + GOES_ON_US)
+        assert not believed.wrongly(8, b"alpha\n\xc2\xa7\nbeta\n", NOW)
+        assert not believed.wrongly(7, b"omega\n\xc2\xa7\nbeta\n", NOW)
+        assert not believed.wrongly(7, b"alpha\n\xc2\xa7\nbeta\n", NOW + GOES_ON_US + 1)
 
 
 class TestQuestions:

@@ -35,7 +35,13 @@ def older(*documents: Document, us: int = 0) -> list[Older]:
 
 
 def adopted(
-    head: Document, data: bytes, bases: Sequence[Older], *, last: Document | None = None, written_us: int = 0
+    head: Document,
+    data: bytes,
+    bases: Sequence[Older],
+    *,
+    last: Document | None = None,
+    written_us: int = 0,
+    revive: frozenset[str] = frozenset(),
 ) -> list[str]:
     """The entries after somebody saved ``data``."""
     counter = itertools.count()
@@ -48,6 +54,7 @@ def adopted(
         new_id=lambda _: f"n{next(counter)}",
         last=last,
         written_us=written_us,
+        revive=revive,
     )
     return [entry.text for entry in merged.document.entries]
 
@@ -117,6 +124,16 @@ def test_displaced_bytes_may_be_older_than_what_they_displaced() -> None:
     saved = file("alpha is first", "beta is second", "gamma is third", "epsilon by hand")
     expected = {entry.text for entry in seen.entries} | {"epsilon by hand"}
     assert expected == set(adopted(seen, saved, older(seen, READ), last=seen))
+
+
+def test_a_file_that_was_believed_too_soon_goes_on() -> None:
+    """Its first line alone stood for all of it; what that dropped is there again, and not what was removed before."""
+    before = stored({"a": "alpha is first", "c": "gamma is third"})
+    head = stored({"x": "xi by a script", "d": "delta was added"})
+    saved = file("xi by a script", "alpha is first", "beta is second")
+    beginning = replace(head, entries=head.entries[:1], gaps=())
+    found = adopted(head, saved, older(before, READ), last=beginning, revive=frozenset({"a", "c"}))
+    assert ["xi by a script", "delta was added", "alpha is first"] == found
 
 
 def test_entries_are_known_by_their_texts() -> None:

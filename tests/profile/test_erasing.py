@@ -34,9 +34,10 @@ def erasing(life: Life) -> Erasing:
 
 async def erase(life: Life, text: str | None = TEXT, revision: int | None = None) -> Redacted:
     found = erasing(life)
-    await found.choose(life.profile.name, text=text, revision=revision)
-    await found.from_files(changed(CALLER, reason=f"no more {TEXT}"))
-    return await found.from_journal()
+    with found.as_one():
+        await found.choose(life.profile.name, text=text, revision=revision)
+        await found.from_files(changed(CALLER, reason=f"no more {TEXT}"))
+        return await found.from_journal()
 
 
 def append(path: str, text: str) -> None:
@@ -226,6 +227,21 @@ async def test_on_a_full_disk_the_reserve_is_spent(tmp_path: Path, autojump_cloc
     assert [] == holding(tmp_path)
 
 
+@pytest.mark.parametrize(("text", "outcome"), [(f"pin {TEXT}", "unknown"), ("tea", "none")])
+async def test_what_is_half_done_is_not_called_undone(
+    tmp_path: Path, text: str, outcome: str, autojump_clock: MockClock
+) -> None:
+    """The journal has changed nothing, but the entry in the file is masked already, where there was one."""
+    plan = FailingJournal()
+    host = Host(tmp_path, connect=plan.connect)
+    async with host.life() as life:
+        await life.add(text)
+        plan.fail("PRAGMA secure_delete=ON")
+        with pytest.raises(IoFailure) as caught:
+            await erase(life)
+        assert outcome == caught.value.outcome
+
+
 async def test_a_text_that_somebody_puts_back_is_not_called_gone(tmp_path: Path, autojump_clock: MockClock) -> None:
     """The error names the file."""
     host = Host(tmp_path)
@@ -252,3 +268,21 @@ async def test_what_is_switched_off_is_told(tmp_path: Path, autojump_clock: Mock
         await erase(life)
         (notice,) = erasing(life).notices()
         assert ("not_redacted", True) == (notice.name, "USER.md" in notice.message)
+
+
+async def test_a_directory_that_cannot_be_looked_at_is_not_called_clean(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """The text may be in it; where, is said, and that it has to be run again."""
+    host = Host(tmp_path)
+    async with host.life() as life:
+        await life.add(f"pin {TEXT}")
+        found = erasing(life)
+        await found.choose("p", text=TEXT, revision=None)
+        await found.from_files(CALLER)
+        host.directory.rename(tmp_path / "away")
+        with pytest.raises(IoFailure, match="cannot be looked at") as caught:
+            await found.from_journal()
+        assert ("unknown", str(host.directory)) == (caught.value.outcome, caught.value.extra["path"])
+        (tmp_path / "away").rename(host.directory)
+        await found.from_journal()

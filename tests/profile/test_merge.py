@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from support.documents import OUTSIDE, files, ids, named, new_ids, store, stored_texts, texts
 
 from memd.profile.entries import Document, Entry, parse, render
-from memd.profile.merge import Merged, choose_base, merge, split_appended
+from memd.profile.merge import Merged, differences, merge, split_appended
 
 
 def joined(
@@ -238,24 +238,34 @@ class TestAppended:
         assert b"caf\xc3\n\xc2\xa7\n\xa9t" == render(merged.document)
 
 
+def _nearest(theirs: Document, candidates: list[Document]) -> int:
+    return min(differences(theirs, candidates))[1]
+
+
 class TestBase:
     """Which rendering the writer of the file began from."""
 
     def test_the_one_that_differs_least_is_taken(self) -> None:
         """Whatever its age."""
         candidates = [store("a", "b", "c"), store("a", "b"), store("a")]
-        assert 0 == choose_base(store("a", "b", "c", "d"), candidates)
-        assert 1 == choose_base(store("a", "b"), candidates)
-        assert 2 == choose_base(store("a"), candidates)
+        assert 0 == _nearest(store("a", "b", "c", "d"), candidates)
+        assert 1 == _nearest(store("a", "b"), candidates)
+        assert 2 == _nearest(store("a"), candidates)
 
     def test_the_newest_is_taken_on_a_tie(self) -> None:
         """Order does not count."""
-        assert 0 == choose_base(store("a", "b"), [store("b", "a"), store("a", "b")])
-        assert 0 == choose_base(store("x"), [store("a"), store("b")])
+        assert 0 == _nearest(store("a", "b"), [store("b", "a"), store("a", "b")])
+        assert 0 == _nearest(store("x"), [store("a"), store("b")])
 
     def test_identical_entries_count_each(self) -> None:
         """A file with two of them is nearer to one with two."""
-        assert 1 == choose_base(store("x", "x"), [store("x"), store("x", "x")])
+        assert 1 == _nearest(store("x", "x"), [store("x"), store("x", "x")])
+
+    def test_those_that_cannot_be_it_are_left_out(self) -> None:
+        """Their length alone says so; and behind an equal one nothing is looked at."""
+        file = store("a", "b", "x")
+        assert [(1, 0), (2, 2)] == differences(file, [store("a", "b"), store("a"), store("a", "b", "c"), store()])
+        assert [(1, 0), (0, 1)] == differences(file, [store("a", "b"), file, store("a", "b", "y")])
 
 
 class TestIdentical:

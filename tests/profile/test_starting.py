@@ -110,8 +110,8 @@ class TestCrash:
 
         class RacedAndKilled(CrashingFiles, RacingHand):
             def __init__(self) -> None:
-                RacingHand.__init__(self, _append)
                 CrashingFiles.__init__(self, "after_swap")
+                RacingHand.__init__(self, _append)
 
         async with host.life() as life:
             await life.add("alpha")

@@ -84,6 +84,32 @@ class TestOutside:
                 await life.do(mutation(replace(take("x"), old_text=None, id=life.ids()[text])))
             assert ({}, ["fine"]) == (withheld(life), life.texts())
 
+    async def test_what_is_said_of_a_change_does_not_show_it(self, host: Host, autojump_clock: MockClock) -> None:
+        """A notice goes to models too; of an entry that prompts may have it says what the entry said."""
+        async with host.life() as life:
+            entry = life.ids()[ATTACK]
+            done = await life.do(mutation(take(ATTACK.replace(" ", "  ")), add("new")))
+            (notice,) = done.notices
+            marker = f"[BLOCKED: entry {entry} withheld, rule override.earlier-orders. Ask the user to review it.]"
+            assert ("folded_match", entry, marker) == (notice.name, notice.data["id"], notice.data["text"])
+            assert notice.message.endswith(marker)
+            assert "previous" not in repr((done.notices, done.steps[0].notices, done.message))
+            await life.add("plain words")
+            (notice,) = (await life.do(mutation(take("plain  words")))).notices
+            assert ("plain words", True) == (notice.data["text"], notice.message.endswith("plain words"))
+
+    async def test_what_is_gone_is_judged_by_the_rules_of_now(self, host: Host, autojump_clock: MockClock) -> None:
+        """And by what a person has let in; rules that change make what was worked out before out of date."""
+        async with host.life() as life:
+            profile, entry = life.profile, life.ids()[DOUBTFUL]
+            assert "invisible.zero-width" == profile.kept_out("memory", DOUBTFUL)
+            await profile.approvals.approve(entry, DECIDER).wait()
+            assert (None, None) == (profile.kept_out("memory", DOUBTFUL), profile.kept_out("memory", "fine"))
+            assert "invisible.zero-width" == profile.kept_out("user", DOUBTFUL)
+            head = profile.head()
+            await life.profiles.reconfigure(profile, replace(host.settings[0], scan=Scan(off=("secret.cloud",))))
+            assert head != profile.head()
+
     async def test_a_secret_is_masked_wherever_the_past_is_shown(self, host: Host, autojump_clock: MockClock) -> None:
         """No event and no notice has it; the journal keeps it until it is redacted."""
         async with host.life() as life:
@@ -174,7 +200,7 @@ class TestSettings:
         async with Host(tmp_path).life() as life:
             await life.add("fine")
             assert life.store.state is life.profile.state("memory")
-            assert (1, 0, 0) == life.profile.head()
+            assert (1, 0) == life.profile.head()[:2]
 
 
 class TestUndo:

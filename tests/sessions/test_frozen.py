@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from support.fake_profile import MemoryProfile, mutation
+from support.judged import ATTACK
 
 from memd.profile.entries import Document, parse
 from memd.profile.values import Limits, Operation, Target, usage_of
@@ -82,6 +83,19 @@ def test_a_change_that_was_taken_back_is_none() -> None:
     profile.submit(mutation(Operation("add", content="b")))
     profile.submit(mutation(Operation("remove", old_text="b")))
     assert "" == describe_changes(frozen, profile, FENCE)
+
+
+def test_what_is_gone_is_not_told_with_a_text_that_no_prompt_gets() -> None:
+    """The rules may be others than when the snapshot was frozen: removing an attack must not bring it into each turn."""
+    profile = profile_with(ATTACK, "port is 80")
+    frozen = freeze(profile)
+    assert ATTACK in frozen.text
+    profile.submit(mutation(Operation("remove", old_text=ATTACK)))
+    profile.submit(mutation(Operation("remove", old_text="port is 80")))
+    lines = describe_changes(frozen, profile, FENCE).splitlines()
+    entry = frozen.entries["memory"][0][0]
+    marker = f"[BLOCKED: entry {entry} withheld, rule override.earlier-orders. Ask the user to review it.]"
+    assert [f"- memory: {marker}", "- memory: port is 80"] == lines[2:-1]
 
 
 def test_changes_fit_a_thousand_characters() -> None:

@@ -13,11 +13,12 @@ from msgspec.structs import replace
 from support.faults import NoExchange
 
 from memd.errors import IoFailure, NoSpace, ReadOnly, StoreError, StoreUnreadable
-from memd.store.files import READ_LIMIT, Displaced, Files, Image, Signature
+from memd.store.files import Displaced, Files, Image, Signature
 from memd.store.place import Place, locate
+from memd.store.whole import READ_LIMIT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 ROOT = os.geteuid() == 0
 
@@ -167,6 +168,15 @@ class TestWrite:
         with pytest.raises(ReadOnly, match="cannot keep"):
             ForeignOwner().write_temp(place, b"new", replace(Files().read(place), uid=4711))
         assert (["MEMORY.md"], "old") == (_names(place), _path(place).read_text())
+
+    def test_a_file_that_was_taken_away_meanwhile_is_not_read_only(self, files: Files, place: Place) -> None:
+        """As ``git checkout`` does for a moment: the new version takes its place."""
+        _path(place).write_bytes(b"old\n")
+        image = files.read(place)
+        _path(place).unlink()
+        temp = files.write_temp(place, b"new\n", image)
+        files.swap(place, temp, exists=True, expected=image.data).close()
+        assert (b"new\n", ["MEMORY.md"]) == (_path(place).read_bytes(), _names(place))
 
     @pytest.mark.skipif(ROOT, reason="root writes everything")
     def test_a_read_only_file_or_directory_is_told_as_such(self, place: Place) -> None:
@@ -331,3 +341,30 @@ class TestCheckpointAndLeftovers:
         Files().discard(temp)
         Files().discard(temp)
         assert [] == _names(place)
+
+    def test_what_cannot_be_discarded_now_is_discarded_later(self, place: Place, tmp_path: Path) -> None:
+        """With the next version that is written, or the next checkpoint."""
+        files, stuck = Files(), tmp_path / ".MEMORY.md.memd-1-aa.tmp"
+        laters: tuple[Callable[[], None], ...] = (
+            lambda: files.discard(files.write_temp(place, b"x", Image(None))),
+            lambda: files.checkpoint(place),
+        )
+        for later in laters:
+            stuck.mkdir()  # which no unlink removes
+            files.discard(str(stuck))
+            stuck.rmdir()
+            stuck.write_bytes(b"displaced")
+            later()
+            assert [] == _names(place)
+            stuck.write_bytes(b"somebody else's")
+            later()
+            assert [stuck.name] == _names(place)
+            stuck.unlink()
+
+    def test_a_descriptor_that_tells_nothing(self) -> None:
+        """The time is unknown then, and closing it harms nobody."""
+        lost = Displaced(b"x", 1 << 20)
+        assert 0 == lost.written_us()
+        assert lost.look_again() is None
+        lost.close()
+        assert -1 == lost.descriptor

@@ -12,7 +12,8 @@ from support.hosts import relaxed
 
 from memd.errors import IoFailure, JournalTooNew, NoSpace, StoreError
 from memd.store import schema
-from memd.store.journal import Journal, read_boot_id
+from memd.store.clock import read_boot_id
+from memd.store.journal import Journal
 from memd.store.records import (
     EventRecord,
     Part,
@@ -210,6 +211,32 @@ class TestDamage:
             journal.close(clean=True)
         assert 2 == len(set(found))
         assert [b"first " * 100, b"second " * 100] == [(tmp_path / str(name)).read_bytes() for name in found]
+
+    def test_setting_aside_goes_on_where_it_ended(self, tmp_path: Path) -> None:
+        """The log is under its new name already: it keeps it, and the journal gets the name that goes with it."""
+        path = tmp_path / "journal.db"
+        path.write_bytes(b"no database " * 100)
+        os.utime(path, (1_000_000, 1_000_000))
+        log = tmp_path / "journal.db.damaged-19700112T134640Z-wal"
+        log.write_bytes(b"its log")
+        journal = Journal(path, connect=relaxed)
+        assert str(log) == f"{journal.open().damaged}-wal"
+        journal.close(clean=True)
+        assert b"its log" == log.read_bytes()
+
+    @pytest.mark.parametrize("statement", ["SELECT key, value FROM meta", "SELECT (SELECT max(revision)"])
+    def test_what_cannot_be_read_at_the_start_is_told(self, tmp_path: Path, statement: str) -> None:
+        """In memd's words, with the path."""
+        plan = FailingJournal()
+        journal = Journal(tmp_path / "journal.db", connect=plan.connect)
+        plan.fail(statement)
+
+        def begin() -> None:
+            journal.open()
+            journal.newest()
+
+        with pytest.raises(IoFailure, match="journal"):
+            begin()
 
     def test_a_newer_journal_is_no_damage(self, journal: Journal) -> None:
         """It stays in its place."""

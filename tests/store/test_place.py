@@ -164,3 +164,15 @@ def test_a_plain_file_is_no_mount_point(tmp_path: Path) -> None:
         assert not is_mount_point(file.fileno(), str(tmp_path / "gone"))
     with open("/proc/version", "rb") as file:
         assert is_mount_point(file.fileno(), "/") is (sys.platform == "linux")
+
+
+def test_a_path_that_cannot_be_looked_for_is_a_typed_error(tmp_path: Path) -> None:
+    """Here a name is longer than any can be; nothing is made."""
+    with pytest.raises(IoFailure, match="look for"):
+        make_directory(tmp_path / ("x" * 300) / "memories")
+    assert [] == list(tmp_path.iterdir())
+
+
+def test_what_cannot_be_looked_at_is_no_git_work_tree() -> None:
+    """It is for a hint only."""
+    assert not in_git_work_tree(f"/{'x' * 300}/memories")

@@ -157,6 +157,9 @@ def test_a_proposal_stays_without_the_text_and_an_approval_goes_with_it(journal:
     redaction.redact(journal, MASK, live=frozenset({LIVE}))
     texts = {one.id: one.operations[0].content for one in proposals_of(journal, "p")}
     assert {"q1": "[redacted]", "q2": "clean"} == texts
+    assert {"q1": True, "q2": False} == {one.id: one.redacted for one in proposals_of(journal, "p")}
+    redaction.redact(journal, MASK, live=frozenset({LIVE}))
+    assert {"q1": True, "q2": False} == {one.id: one.redacted for one in proposals_of(journal, "p")}
     assert {LIVE} == approved_of(journal, 1)
 
 
@@ -308,3 +311,15 @@ def test_a_copy_that_cannot_be_written_is_an_error(journal: Journal, tmp_path: P
         assert "unknown" == getattr(caught.value, "outcome", None)
     else:
         pytest.skip("root reads everything")
+
+
+def test_a_directory_that_cannot_be_listed_is_an_error(journal: Journal, tmp_path: Path) -> None:
+    """A damaged journal in it would keep the text."""
+    away = tmp_path.with_name("away")
+    tmp_path.rename(away)
+    try:
+        with pytest.raises(IoFailure, match="redact") as caught:
+            redaction.redact(journal, MASK)
+    finally:
+        away.rename(tmp_path)
+    assert "unknown" == caught.value.outcome

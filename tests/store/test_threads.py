@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 import trio
 import trio.lowlevel
+import trio.testing
 
-from memd.store.threads import InlineRunner, ThreadRunner
+from memd.store.threads import STUCK_S, InlineRunner, ThreadRunner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -86,6 +87,62 @@ async def test_a_hung_call_holds_one_thread_only() -> None:
         assert 3 == await runner.run(int, "3")
         runner.close(timeout=0.01)
         release.set()
+
+
+@pytest.mark.slow
+async def test_stuck_calls_are_made_up_for() -> None:
+    """However many of them hang, up to the spare threads."""
+    release, begun = threading.Event(), threading.Semaphore(0)
+    runner = ThreadRunner("files", size=2, spare=3)
+
+    def hang() -> None:
+        begun.release()
+        release.wait(30)
+
+    with trio.fail_after(30):
+        async with trio.open_nursery() as nursery:
+            for _ in range(4):
+                nursery.start_soon(runner.run, hang)
+            for _ in range(4):
+                await trio.to_thread.run_sync(begun.acquire)
+            assert 3 == await runner.run(int, "3")
+            assert 4 == await runner.ask(int, "4")
+            nursery.start_soon(runner.run, hang)
+            await trio.to_thread.run_sync(begun.acquire)
+            with trio.move_on_after(3 * STUCK_S) as scope:  # all five hang
+                await runner.ask(int, "5")
+            assert scope.cancelled_caught
+            nursery.start_soon(runner.run, int, "6")
+            await trio.testing.wait_all_tasks_blocked()
+            assert "<ThreadRunner files: 5/2 threads, 6 calls>" == repr(runner)
+            release.set()
+    assert "<ThreadRunner files: 5/2 threads, 0 calls>" == repr(runner)
+    runner.close()
+
+
+@pytest.mark.slow
+async def test_the_line_is_kept() -> None:
+    """Who comes first is served first, also when somebody in front has given up."""
+    releases = threading.Event(), threading.Event()
+    runner = ThreadRunner("files", spare=1)
+    seen: list[str] = []
+    async with trio.open_nursery() as nursery:
+        for release in releases:
+            nursery.start_soon(runner.run, release.wait, 30)
+        await trio.sleep(2 * STUCK_S)
+        async with trio.open_nursery() as standing:
+            for name in "abc":
+                standing.start_soon(*((_give_up, runner, seen) if name == "b" else (runner.run, seen.append, name)))
+                await trio.testing.wait_all_tasks_blocked()
+            releases[0].set()  # one thread is free, for one after the other
+        releases[1].set()
+    assert ["a", "c"] == seen
+    runner.close()
+
+
+async def _give_up(runner: ThreadRunner, seen: list[str]) -> None:
+    with trio.move_on_after(0):
+        await runner.ask(seen.append, "b")
 
 
 async def test_a_look_may_be_abandoned() -> None:

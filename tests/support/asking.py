@@ -176,9 +176,10 @@ class Run:
 
         async def ask() -> None:
             erasing = Erasing(self.life.profiles, self.life.committer, self.life.host.runner)
-            await erasing.choose("p", text=word, revision=None)
-            await erasing.from_files(CALLER)
-            await erasing.from_journal()
+            with erasing.as_one():
+                await erasing.choose("p", text=word, revision=None)
+                await erasing.from_files(CALLER)
+                await erasing.from_journal()
 
         async def erase() -> Say:
             outcome = await self._answer(ask, left, entry)

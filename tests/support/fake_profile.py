@@ -15,6 +15,7 @@ from support.fake_approvals import FakeApprovals
 from memd.config import ProfileSettings
 from memd.deferred import Ticket
 from memd.errors import Conflict, NoSuchRevision, WireError
+from memd.profile.draft import change_record
 from memd.profile.edits import apply_batch, apply_operation
 from memd.profile.entries import Document
 from memd.profile.history import ANY, RevisionRow
@@ -39,7 +40,7 @@ from memd.profile.values import (
     usage_of,
 )
 from memd.scan import Scanner, verdict
-from memd.store.records import ChangeRecord, EventRecord, RevisionRecord
+from memd.store.records import EventRecord, RevisionRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -113,6 +114,9 @@ class MemoryProfile:
     def head(self) -> tuple[int, int]:
         return (self.states["memory"].revision, self.states["user"].revision)
 
+    def kept_out(self, _target: Target, text: str) -> str | None:
+        return next((one.rule for one in SCANS.findings(text) if one.severity == "refuse"), None)
+
     def mask(self, text: str) -> str:
         return SCANS.masked(text)
 
@@ -183,6 +187,8 @@ class MemoryProfile:
         if_revision: int | None = None,
     ) -> Undone:
         self.entered.append("redo" if redo else "undo")
+        if self.refuses is not None:
+            raise self.refuses
         if self.conflicts:
             return Undone((), (), self.conflicts, {})
         row = next((row for row in reversed(self.rows) if selector.revision in {None, row.record.revision}), None)
@@ -213,6 +219,8 @@ class MemoryProfile:
         fingerprint: bytes = b"",
         if_revision: int | None = None,
     ) -> Undone:
+        if self.refuses is not None:
+            raise self.refuses
         if revision not in self.documents:
             raise NoSuchRevision(revision)
         return _undone(self._set(target, self.documents[revision][target], caller))
@@ -370,7 +378,7 @@ class MemoryProfile:
             session=caller.session,
             turn=caller.turn,
             reason=caller.reason,
-            changes=[_change_record(change) for change in changes],
+            changes=[change_record(change) for change in changes],
         )
         self.rows.append(RevisionRow(record, target))
         event = EventRecord(us=START_US, topic="memory.changed", profile=self.name, target=target)
@@ -381,18 +389,6 @@ class MemoryProfile:
 def mutation(*operations: Operation, target: Target = "memory", batch: bool = False) -> Mutation:
     """A change as an agent without a session makes it."""
     return Mutation(target, operations, Caller(), batch=batch)
-
-
-def _change_record(change: Change) -> ChangeRecord:
-    return ChangeRecord(
-        change.action,
-        change.id,
-        None if change.before is None else change.before.encode("utf-8", "surrogateescape"),
-        None if change.after is None else change.after.encode("utf-8", "surrogateescape"),
-        change.place,
-        change.created_us,
-        change.origin,
-    )
 
 
 def _undone(done: Committed) -> Undone:

@@ -123,6 +123,7 @@ class FullDisk(Files):
     """No room for a new version of a file while ``full``."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.full = True
         self.asked = 0
 
@@ -138,6 +139,7 @@ class TornSwap(Files):
     """A swap that fails after the journal's commit, ``times`` times, for files whose name contains ``only``."""
 
     def __init__(self, times: int = 1, *, only: str = "") -> None:
+        super().__init__()
         self.times = times
         self.only = only
 
@@ -154,6 +156,7 @@ class TornRewrite(Files):
     """A rewrite in place that stops half-way, ``times`` times."""
 
     def __init__(self, times: int = 1) -> None:
+        super().__init__()
         self.times = times
 
     def rewrite(self, place: Place, data: bytes) -> None:
@@ -170,6 +173,7 @@ class FailingSync(Files):
     """A file checkpoint that fails ``times`` times."""
 
     def __init__(self, times: int = 1) -> None:
+        super().__init__()
         self.times = times
         self.asked = 0
 
@@ -187,6 +191,7 @@ class CrashingFiles(Files):
     """Kills the process once at a step: ``after_temp``, ``before_swap``, ``mid_swap`` or ``after_swap``."""
 
     def __init__(self, at: str) -> None:
+        super().__init__()
         self.at = at
 
     def write_temp(self, place: Place, data: bytes, like: Image) -> str:
@@ -225,6 +230,7 @@ class RacingHand(Files):
     """A person who changes the file just before each swap, while there are ``edits``."""
 
     def __init__(self, *edits: Callable[[str], None]) -> None:
+        super().__init__()
         self.edits = list(edits)
 
     def swap(self, place: Place, temp: str, *, exists: bool, expected: bytes | None = None) -> Displaced:

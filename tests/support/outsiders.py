@@ -4,7 +4,9 @@ What comes in: a file, a socket, a diary. What goes out: the diary, filled. What
 (``survival``), starting a daemon.
 
 Outside writers take turns: a second one would overwrite the first before anybody else could have seen it, which nobody can
-prevent. A turn is over when memd shows what it brought. What they write is read long before, as it is in life.
+prevent. A turn is over when memd shows what it brought. What they write is read long before, as it is in life, but not in the
+middle of another one's writing: whoever reads half a file and saves it with a line more has thrown the other half away, also
+where there is no memd, and nobody can tell it from a person who did so on purpose.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import random
 import subprocess
 import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from support.survival import PutBack
@@ -33,6 +36,7 @@ POLL_S = 0.02
 BUILDING_S = 0.5
 MOST_ENTRIES = 20  # of a client: a store has a thousand at most
 PUT_BACK_EVERY_S = 3.0
+GIT_TRIES = 5
 
 
 class Outsiders:
@@ -45,6 +49,7 @@ class Outsiders:
         self.seed = seed
         self.numbers = iter(range(1, 10**9))
         self.turn = threading.Lock()
+        self.writing = threading.Lock()  # held within a turn, until all is written
         self.over = threading.Event()
 
     def run(self, seconds: float, clients: int) -> None:
@@ -118,7 +123,8 @@ class Outsiders:
                     with self.turn:
                         if self.over.is_set():
                             break
-                        brought = [text for text in work if text]
+                        with self.writing:
+                            brought = [text for text in work if text]
                         self._seen(client, brought)
                     self.over.wait(chance.random())
 
@@ -136,7 +142,9 @@ class Outsiders:
         self.diary.trouble.append(f"not shown within {TURN_S} s: {brought}")
 
     def _read(self) -> list[str]:
-        return [text.strip() for text in self.file.read_text(encoding="utf-8").split(BORDER) if text.strip()]
+        with self.writing:
+            content = self.file.read_text(encoding="utf-8")
+        return [text.strip() for text in content.split(BORDER) if text.strip()]
 
     def _wrote(self, text: str) -> str:
         self.diary.wrote(text, time.monotonic())
@@ -217,16 +225,23 @@ class Outsiders:
 
     def checkout(self, chance: random.Random) -> Iterator[str]:
         """``git commit``, and later ``git checkout`` of that version."""
-        git = ["git", "-C", str(self.file.parent), "-c", "user.name=x", "-c", "user.email=x@example.org"]
         with self.turn:  # nobody commits while somebody writes
             version = self.file.read_bytes()
             for command in (["init", "-q"], ["add", self.file.name], ["commit", "-q", "--allow-empty", "-m", "x"]):
-                subprocess.run([*git, *command], check=True, capture_output=True)
+                self._git(*command)
         self.over.wait(PUT_BACK_EVERY_S * (0.5 + chance.random()))
         yield ""
-        committed = subprocess.run([*git, "show", f"HEAD:{self.file.name}"], check=True, capture_output=True).stdout
-        subprocess.run([*git, "checkout", "-q", "HEAD", "--", self.file.name], check=True, capture_output=True)
+        committed = self._git("show", f"HEAD:{self.file.name}")
+        self._git("checkout", "-q", "HEAD", "--", self.file.name)
         yield self._put_back(committed or version)
+
+    def _git(self, *command: str) -> bytes:
+        """Git fails where the file is exchanged between its look and its read, or there again when it makes it: ask again."""
+        git = ["git", "-C", str(self.file.parent), "-c", "user.name=x", "-c", "user.email=x@example.org", *command]
+        for _ in range(GIT_TRIES - 1):
+            with suppress(subprocess.CalledProcessError):
+                return subprocess.run(git, check=True, capture_output=True).stdout
+        return subprocess.run(git, check=True, capture_output=True).stdout
 
     def sync(self, chance: random.Random) -> Iterator[str]:
         """A sync client that puts the other machine's older version in place by rename."""

@@ -21,7 +21,7 @@ from support.interposer import Calls
 from support.power import Disk, State, parse
 from support.promises import Ledger
 from support.scenarios import SCENARIOS, Scenario
-from support.sweep import forked, machine, recover, virtually
+from support.sweep import damage, forked, machine, recover, virtually
 
 from memd.store import schema
 
@@ -85,6 +85,8 @@ def _recorded(root: Path, scenario: Scenario, connect: Connect, record: Path) ->
         if scenario.before is not None:
             async with host.life(scenario.ending) as life:
                 await scenario.before(Run(life, tell))
+        if scenario.damaged:
+            damage(host, tell)
         async with host.life() as life:
             run = Run(life, tell)
             if scenario.prepare is not None:

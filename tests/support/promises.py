@@ -32,6 +32,7 @@ class Ledger:
     units: list[list[str]] = field(default_factory=list)
     states: dict[str, set[str | None]] = field(default_factory=dict)
     hidden: set[str] = field(default_factory=set)
+    kept: set[str] = field(default_factory=set)
     _before: dict[str, set[str | None]] = field(default_factory=dict)
 
     def asked(self, come: str | None, gone: str | None) -> None:
@@ -69,6 +70,10 @@ class Ledger:
     def redacted(self, text: str) -> None:
         """It was answered that this is in no file any more."""
         self.hidden.add(text)
+
+    def keeping(self, digest: str) -> None:
+        """A damaged file with this SHA-256 is not destroyed, whatever it is called."""
+        self.kept.add(digest)
 
     def saved(self, text: str) -> None:
         """A hand wrote this into the file."""

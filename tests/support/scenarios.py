@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 class Scenario:
     """``before``: an earlier life, which ends in its own way; ``prepare`` and ``body``: the life in which calls fail, from its
     start (``at_start``) or from the body on, until the body's end or the life's (``at_end``). ``reserve``: it keeps room for a
-    full disk.
+    full disk. ``damaged``: the earlier life's journal is, when the next begins.
     """
 
     body: Callable[[Run], Awaitable[None]]
@@ -47,6 +47,7 @@ class Scenario:
     at_start: bool = False
     at_end: bool = False
     reserve: bool = False
+    damaged: bool = False
 
 
 async def recovered(life: Life) -> Found:
@@ -244,5 +245,6 @@ SCENARIOS: dict[str, Scenario] = {
     "redact": Scenario(_redact, prepare=_to_redact),
     "stop": Scenario(_one, prepare=_three, at_end=True),
     "start": Scenario(_first_write, before=_three, at_start=True),
+    "start on a damaged journal": Scenario(_first_write, before=_three, at_start=True, damaged=True),
     "start after a crash": Scenario(_first_write, before=_three, ending="crash", at_start=True),
 }

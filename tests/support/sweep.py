@@ -11,6 +11,7 @@ threads of one never reach another.
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import shutil
@@ -112,6 +113,8 @@ def _live(root: Path, scenario: Scenario, case: Case, tell: Callable[..., None])
         if scenario.before is not None:
             async with host.life(scenario.ending) as life:
                 await scenario.before(Run(life, tell))
+        if scenario.damaged:
+            damage(host, tell)
         if scenario.at_start:
             calls.arm(case.number, case.error, case.times)
         async with host.life() as life:
@@ -119,9 +122,9 @@ def _live(root: Path, scenario: Scenario, case: Case, tell: Callable[..., None])
 
     try:
         virtually(story)
-    except MemdError as error:  # a start that is refused says why, and nothing has happened
+    except* MemdError as errors:  # a start that is refused says why, and nothing has happened
         if not scenario.at_start:
-            tell("broken", f"the daemon ended: {error!r}")
+            tell("broken", f"the daemon ended: {errors!r}")
     tell("calls", calls.disarm(), calls.struck)
 
 
@@ -166,16 +169,29 @@ def recover(root: Path, scenario: Scenario, ledger: Ledger, tell: Callable[..., 
         tell("broken", problem)
 
 
+def damage(host: Host, tell: Callable[..., None]) -> None:
+    """Spoil the journal's first page. What is left of it may not be destroyed."""
+    with host.journal_path.open("r+b") as file:
+        file.write(b"no database any more".ljust(200))
+        file.flush()
+        os.fsync(file.fileno())
+    tell("keeping", hashlib.sha256(host.journal_path.read_bytes()).hexdigest())
+
+
 def _left(root: Path, ledger: Ledger) -> Iterator[str]:
-    """What no file may be or hold after a stop in order."""
+    """What no file may be or hold after a stop in order, and what some file has to hold."""
+    kept = set()
     for path in root.rglob("*"):
-        if ".memd-" in path.name or "damaged" in path.name:
+        if ".memd-" in path.name or ("damaged" in path.name and not ledger.kept):
             yield f"left behind after the stop: {path.relative_to(root)}"
         if path.is_file():
             data = path.read_bytes()
+            kept.add(hashlib.sha256(data).hexdigest())
             yield from (
                 f"redacted, and in {path.name}: {text}" for text in sorted(ledger.hidden) if text.encode() in data
             )
+    if not ledger.kept <= kept:
+        yield "a damaged journal was destroyed"
 
 
 def machine(root: Path, scenario: Scenario) -> Host:
@@ -199,7 +215,8 @@ def virtually(story: Callable[[], Coroutine[Any, Any, None]]) -> None:
 def _innermost(error: BaseException) -> str:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    frame = traceback.extract_tb(error.__traceback__)[-1]
+    frames = traceback.extract_tb(error.__traceback__)
+    frame = next((one for one in reversed(frames) if "/memd/" in one.filename), frames[-1])  # ours, not the library's
     return f"{error!r} in {frame.name}, {Path(frame.filename).name}:{frame.lineno}"
 
 

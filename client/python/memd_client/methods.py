@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from memd_client.proposals import Checked, Proposal, ProposalList
     from memd_client.redacted import Redacted
+    from memd_client.tool import ToolAnswer
     from memd_client.types import Target
 
     Style = Literal["openai", "anthropic", "mcp"]
@@ -121,10 +122,12 @@ class Methods:
         turn: str | None = None,
         origin: Literal["agent", "tool"] | None = None,
         request_id: str | None = None,
-    ) -> types.ToolAnswer:
+    ) -> ToolAnswer:
         """Carry out a model's tool call, unchecked. Refusals are answers for the model."""
+        from memd_client.tool import ToolAnswer  # noqa: PLC0415 - only agents pay for it
+
         said = {"arguments": dict(arguments), "style": style, "session": session, "turn": turn, "origin": origin}
-        return types.ToolAnswer(self.request("memory.tool", {**said, "request_id": request_id}))
+        return ToolAnswer(self.request("memory.tool", {**said, "request_id": request_id}))
 
     def memory_tool_schema(self, style: Style = "openai") -> dict[str, Any]:
         """Return the tool's definition, to be given to a model."""

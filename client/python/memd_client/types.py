@@ -238,27 +238,6 @@ class TurnEnded(Record):
     review: Review | None = None
 
 
-class Preview(Record):
-    """An entry in short."""
-
-    id: str
-    text: str
-    chars: int
-
-
-class ToolAnswer(Record):
-    """What to hand back to the model; ``done`` is false when it should repair its call."""
-
-    success: bool
-    done: bool
-    message: str
-    error: str | None = None
-    usage: str
-    current_entries: list[Preview] | None = None
-    matches: list[Any] | None = None
-    failures: Failures | None = None
-
-
 class Explanation(Record):
     """What became of a text, and when."""
 
@@ -296,6 +275,7 @@ class Revision(Record):
     changes: list[Change]
     undone_by: int | None = None
     kind: str
+    undoes: list[int]
     redacted: bool
 
 
@@ -334,6 +314,7 @@ class Undone(Record):
     changes: list[Change]
     conflicts: list[UndoConflict]
     usage: dict[str, Usage]
+    replayed: bool
 
 
 class Event(Record):
@@ -395,6 +376,11 @@ class Status(Record):
     """The daemon, its profiles and its notices."""
 
     server: Server
+    uptime_s: int
     commits: Commits
+    connections: int
+    sessions: int
     profiles: list[ProfileInfo]
+    jobs: dict[str, int]
+    pending: Pending
     notices: list[Notice]

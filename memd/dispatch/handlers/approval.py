@@ -53,7 +53,8 @@ def approve(context: Context, params: p.ApprovalApprove) -> Pending:
     def settle(done: Ticket) -> types.Mutation:
         if done.error is not None:
             raise done.error
-        return translate.mutation(done.result, writing.notices, profile.state(done.result.target).findings)
+        findings = profile.state(done.result.target).findings
+        return translate.mutation(done.result, profile.mask, writing.notices, findings)
 
     return Pending(ticket, settle)
 
@@ -72,16 +73,14 @@ def _decider(context: Context, writing: Writing) -> Decider:
     Raises:
         PermissionDenied: An agent does, as far as can be seen.
     """
-    services, pid = context.services, context.peer.pid
-    lineage = services.lineage(pid)
-    agents = [one for one in lineage.ancestors if services.agents[one] > 0]
-    if agents:
+    pid, agent = context.peer.pid, context.agent_above()
+    if agent is not None:
         msg = (
-            f"process {pid} was started by process {agents[0]}, which is connected as an agent: what waits for a person is "
+            f"process {pid} was started by process {agent}, which is connected as an agent: what waits for a person is "
             "decided by the user, in a terminal of their own"
         )
-        raise PermissionDenied(msg, agent=agents[0])
-    return Decider(writing.caller, context.peer.command, lineage.terminal)
+        raise PermissionDenied(msg, agent=agent)
+    return Decider(writing.caller, context.peer.command, context.services.lineage(pid).terminal)
 
 
 METHODS = (

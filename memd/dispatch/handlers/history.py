@@ -12,8 +12,9 @@ import msgspec
 
 from memd.dispatch import translate
 from memd.dispatch.table import Method
+from memd.dispatch.withholding import hide
 from memd.dispatch.writes import fingerprint
-from memd.errors import InvalidParams
+from memd.errors import Conflict, InvalidParams
 from memd.profile.history import Chosen, Selector
 from memd.protocol import params as p, results, types
 
@@ -53,16 +54,29 @@ async def diff(context: Context, params: p.HistoryDiff) -> results.DiffResult:
 
 async def undo(context: Context, params: p.HistoryUndo) -> results.UndoResult:
     """Take changes back."""
-    return await _undo(context, params, redo=False)
+    try:
+        return await _undo(context, params, redo=False)
+    except Conflict as error:
+        raise hide(context, error) from None
 
 
 async def redo(context: Context, params: p.HistoryRedo) -> results.UndoResult:
     """Take an undo back."""
-    return await _undo(context, params, redo=True)
+    try:
+        return await _undo(context, params, redo=True)
+    except Conflict as error:
+        raise hide(context, error) from None
 
 
 async def restore(context: Context, params: p.HistoryRestore) -> results.UndoResult:
     """Make a store what it was."""
+    try:
+        return await _restore(context, params)
+    except Conflict as error:
+        raise hide(context, error) from None
+
+
+async def _restore(context: Context, params: p.HistoryRestore) -> results.UndoResult:
     writing = context.writing(params)
     if params.preview:
         planned = await context.profile.preview_restore(

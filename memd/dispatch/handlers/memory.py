@@ -51,7 +51,7 @@ def apply(context: Context, params: p.MemoryApply) -> Pending:
     operations = _operations(params.operations)
     require_adds(context, "memory.apply", operations)
     write = Write("memory.apply", params.target, tuple(operations), batch=True)
-    pending = submit(context, write, params, _applied)
+    pending = submit(context, write, params, partial(_applied, context.profile))
 
     def settle(done: Ticket) -> types.ApplyResult:
         try:
@@ -100,7 +100,7 @@ def schema(_context: Context, params: p.MemoryToolSchema) -> dict[str, Any]:
 async def explain(context: Context, params: p.MemoryExplain) -> results.ExplainResult:
     """What became of a text."""
     found = await context.profile.explain(params.text)
-    return results.ExplainResult(matches=[translate.explanation(item) for item in found])
+    return results.ExplainResult(matches=[translate.explanation(item, context.profile.mask) for item in found])
 
 
 def wipe(context: Context, params: p.MemoryWipe) -> Pending:
@@ -121,17 +121,17 @@ def wipe(context: Context, params: p.MemoryWipe) -> Pending:
     def settle(done: Ticket) -> types.Mutation:
         if done.error is not None:
             raise done.error
-        return translate.mutation(done.result, writing.notices)
+        return translate.mutation(done.result, context.profile.mask, writing.notices)
 
     return Pending(ticket, settle)
 
 
 def _mutation(profile: Profile, committed: Committed, writing: Writing) -> types.Mutation:
-    return translate.mutation(committed, writing.notices, profile.state(committed.target).findings)
+    return translate.mutation(committed, profile.mask, writing.notices, profile.state(committed.target).findings)
 
 
-def _applied(committed: Committed, writing: Writing) -> types.ApplyResult:
-    return translate.apply_result(committed, writing.notices)
+def _applied(profile: Profile, committed: Committed, writing: Writing) -> types.ApplyResult:
+    return translate.apply_result(committed, profile.mask, writing.notices)
 
 
 def _operations(items: list[p.OpParams]) -> list[Operation]:

@@ -63,7 +63,9 @@ def _opened(context: Context, opened: Opened, params: p.SessionOpen) -> results.
         frozen = session.frozen or EMPTY_SNAPSHOT
         pending = context.profile.approvals.pending()
         changes = context.services.sessions.changes(session, context.profile)
-        notices = [*store_notices(context.profile), *snapshot_notices(frozen, redacted=session.redacted)]
+        # Those of the daemon too, for a host that says no hello: rules that are switched off are told at each session's start.
+        notices = [*store_notices(context.profile), *context.services.control.notices()]
+        notices += snapshot_notices(frozen, redacted=session.redacted)
     return results.SessionOpened(
         session=session.id,
         resumed=opened.resumed,

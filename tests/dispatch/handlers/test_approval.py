@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import trio.testing
+from msgspec.structs import replace as replaced_fields
 from support.judged import DOUBTFUL, SECRET, TOKEN, TOOL, add, change, found
 
 from memd.errors import BlockedContent, OverLimit
@@ -66,11 +67,13 @@ class TestList:
 
     async def test_an_agent_sees_no_secrets(self, world: World, client: Client, operator: Client) -> None:
         """The person who decides does."""
-        world.profile.approvals.waiting = [proposal(operations=(add(SECRET),))]
+        world.profile.approvals.waiting = [
+            replaced_fields(proposal(operations=(add(SECRET),)), reason=f"since {SECRET}")
+        ]
         world.profile.approvals.trial = Trial(parse(b""), parse(SECRET.encode()))
         assert TOKEN not in repr(await client.done("approval.list"))
         (only,) = (await operator.done("approval.list"))["proposals"]
-        assert SECRET == only["operations"][0]["content"]
+        assert (SECRET, f"since {SECRET}") == (only["operations"][0]["content"], only["proposed"])
         assert TOKEN in only["diff"]
 
     async def test_counts_are_everywhere(self, world: World, client: Client) -> None:
@@ -122,7 +125,7 @@ class TestDecisions:
         del world.services.agents[77]
         await operator.done(method, id="p-1")
         assert "/dev/pts/3" == world.profile.approvals.decided[-1][2].terminal
-        assert [4242] * 3 == asked
+        assert {4242} == set(asked)
 
     async def test_agents_are_counted_while_they_are_connected(self, world: World) -> None:
         """By process; operators are none."""
@@ -210,6 +213,40 @@ async def test_who_counts_as_a_person(world: World, role: Any, through_tool: boo
     context = world.client(role, profile="default").conversation.context
     writing = context.writing(MemoryAdd(target="memory", content="x"), through_tool=through_tool)
     assert person is writing.caller.person
+
+
+@pytest.mark.parametrize(
+    ("claim", "through_tool", "origin", "told"),
+    [
+        (None, False, "agent", True),
+        ("user", False, "agent", True),
+        ("tool", False, "tool", False),
+        (None, True, "agent", False),
+    ],
+)
+async def test_what_an_agent_started_writes_is_not_a_persons(
+    world: World, claim: str | None, through_tool: bool, origin: str, told: bool
+) -> None:
+    """Over the operator socket too: nothing is approved by it, its origin is lowered, and it is told so; until the agent is gone."""
+    world.services = replaced(world, lambda _: Lineage((4000, 77, 1)))
+    context = world.client("operator", profile="default").conversation.context
+    params = MemoryAdd(target="memory", content="x", origin=claim)  # type: ignore[arg-type]  # as the case has it
+    world.services.agents[77] += 1
+    writing = context.writing(params, through_tool=through_tool)
+    assert (False, origin) == (writing.caller.person, writing.caller.origin)
+    assert (["origin_lowered"] if told else []) == [notice.name for notice in writing.notices]
+    assert all("process 77" in notice.message for notice in writing.notices)
+    world.services.agents[77] -= 1
+    assert through_tool != context.writing(params, through_tool=through_tool).caller.person
+
+
+async def test_the_process_itself_may_be_an_agent_too(world: World) -> None:
+    """A host's own code has asked the person: what a model can start are its children."""
+    world.services = replaced(world, lambda _: Lineage((77, 1)))
+    operator = world.client("operator", profile="default")
+    world.services.agents[operator.conversation.context.peer.pid] += 1
+    writing = operator.conversation.context.writing(MemoryAdd(target="memory", content="x"))
+    assert (True, "user") == (writing.caller.person, writing.caller.origin)
 
 
 def replaced(world: World, lineage: Any) -> Any:

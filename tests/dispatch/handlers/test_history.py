@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import trio.testing
+from support.judged import SECRET
 
 from memd.profile.values import Notice
 
@@ -62,6 +63,14 @@ async def test_one_revision_with_what_stood_after_it(written: Client) -> None:
     assert ["one", "two"] == [entry["text"] for entry in shown["entries"]["memory"]]
     assert [] == shown["entries"]["user"]
     await refused(written, "no_such_revision", "history.show", revision=10**15)
+
+
+async def test_a_secret_in_a_reason_is_masked(client: Client) -> None:
+    """In the list, in what is shown of one; the same as in texts."""
+    client.ok("memory.add", target="memory", content="one", reason=f"because {SECRET}")
+    (row,) = (await ask(client, "history.list"))["revisions"]
+    shown = await ask(client, "history.show", revision=1)
+    assert ["because the deploy token is [secret:secret.git-hosting]"] * 2 == [row["reason"], shown["reason"]]
 
 
 async def test_the_difference_between_two_revisions(written: Client) -> None:

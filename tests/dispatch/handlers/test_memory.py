@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import trio.testing
+from support.judged import SECRET
 
 from memd.profile.entries import parse
 from memd.profile.history import Explanation
@@ -188,11 +189,17 @@ async def test_bytes_that_are_not_utf8_are_shown_as_replacement_characters(clien
 async def test_explain_says_what_became_of_a_text(client: Client, world: World) -> None:
     """With times twice."""
     world.profile.explanations = [Explanation("refused", "memory", 1_700_000_000_000_000, "over_limit")]
+    secret = Explanation("removed", "memory", 1_700_000_000_000_000, f"remove by agent: {SECRET}")
     msgid = client.send("memory.explain", text="x")
     await trio.testing.wait_all_tasks_blocked()
     (match,) = client.answer(msgid)["matches"]
     assert ("refused", "memory", "over_limit") == (match["state"], match["target"], match["reason"])
     assert "2023-11-14T22:13:20.000000Z" == match["at"]
+    world.profile.explanations = [secret]
+    msgid = client.send("memory.explain", text="x")
+    await trio.testing.wait_all_tasks_blocked()
+    (match,) = client.answer(msgid)["matches"]
+    assert "remove by agent: the deploy token is [secret:secret.git-hosting]" == match["reason"]
 
 
 async def test_a_wipe_is_confirmed_with_the_profiles_name(operator: Client) -> None:

@@ -9,7 +9,7 @@ import trio.testing
 
 from memd.errors import IoFailure
 from memd.profile.entries import parse
-from memd.profile.values import Limits, usage_of
+from memd.profile.values import Limits, Notice, usage_of
 
 if TYPE_CHECKING:
     from support.fake_daemon import Client, World
@@ -140,9 +140,12 @@ async def test_what_cannot_be_opened(client: Client, params: dict[str, str]) -> 
 
 
 async def test_what_a_snapshot_does_not_show_is_told(client: Client, world: World) -> None:
-    """Left out, undecodable, read-only."""
+    """Left out, undecodable, read-only; and settings that let more through than the defaults."""
     document = parse(b"x" * 2000 + b"\n\xc2\xa7\n" + b"y" * 500 + b"\n\xc2\xa7\ncaf\xe9")
     world.profile.put("memory", document=document, usage=usage_of(document.chars, Limits(2200)), condition="read_only")
+    world.control.told = [Notice("config.changed", "settings let more through", {"keys": ["scan.off"]})]
     opened = client.ok("session.open")
-    assert ["store_read_only", "undecodable", "left_out"] == [notice["name"] for notice in opened["notices"]]
+    names = ["store_read_only", "undecodable", "config.changed", "left_out"]
+    assert names == [notice["name"] for notice in opened["notices"]]
+    assert [] == world.client(access="none").ok("session.open")["notices"]
     assert {"memory": 1, "user": 0} == opened["snapshot"]["left_out"]
