@@ -77,6 +77,7 @@ int memd_open(memd_client *client, struct memd_wire *wire, int64_t until, bool m
   code = memd_wire_call(wire, "hello", params, "", 0, 0, until, reply);
   memd_params_free(params);
   if (code) memd_wire_close(wire);
+  if (code == MEMD_CONNECTION_LOST) reply->sent = false; /* nothing but hello was */
   return code;
 }
 

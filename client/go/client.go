@@ -87,10 +87,10 @@ func (c *Client) Close() error {
 
 // Hello is what the handshake settled. It connects if that has not been done.
 func (c *Client) Hello(ctx context.Context) (HelloResult, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
-	defer cancel()
-	_, hello, err := c.connected(ctx)
-	return hello, err
+	err := c.RPCPing(ctx, RpcPingParams{}) // over a restart too
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.hello, err
 }
 
 // Call calls any method, also one this client does not know: params is a map or a struct with msgpack tags, result a pointer or
@@ -135,7 +135,7 @@ func (c *Client) call(ctx context.Context, method string, params any, with share
 }
 
 func (c *Client) attempt(ctx context.Context, method string, params any) (msgpack.RawMessage, error) {
-	wire, _, err := c.connected(ctx)
+	wire, err := c.connected(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -163,21 +163,21 @@ func (c *Client) again(problem *Error, with shared) bool {
 }
 
 // connected is the open connection, or a new one that has said hello.
-func (c *Client) connected(ctx context.Context) (*connection, HelloResult, error) {
+func (c *Client) connected(ctx context.Context) (*connection, error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if c.closed {
-		return nil, HelloResult{}, &Error{Name: "invalid_request", Message: "this client is closed", Data: map[string]any{}}
+		return nil, &Error{Name: "invalid_request", Message: "this client is closed", Data: map[string]any{}}
 	}
 	if c.wire != nil && c.wire.alive() {
-		return c.wire, c.hello, nil
+		return c.wire, nil
 	}
 	wire, hello, err := c.open(ctx, !c.options.NoAutostart)
 	if err != nil {
-		return nil, HelloResult{}, err
+		return nil, err
 	}
 	c.wire, c.hello, c.met = wire, hello, true
-	return wire, hello, nil
+	return wire, nil
 }
 
 // open makes a new connection and says hello on it.
@@ -198,6 +198,9 @@ func (c *Client) open(ctx context.Context, mayStart bool) (*connection, HelloRes
 	}
 	if err != nil {
 		wire.close()
+		if problem := asError(err); problem.Is(ErrConnectionLost) {
+			problem.sent = false // nothing but hello was
+		}
 		return nil, HelloResult{}, err
 	}
 	return wire, answered, nil

@@ -56,7 +56,7 @@ func (h *home) memd(arguments ...string) string {
 }
 
 func (h *home) client() *Client {
-	client := New(Options{Name: "go-test", Env: h.env, Start: func(context.Context) (string, error) {
+	client := New(Options{Name: "go-test", Timeout: time.Minute, Env: h.env, Start: func(context.Context) (string, error) {
 		path := strings.TrimSpace(h.memd("socket", "--start"))
 		if !filepath.IsAbs(path) {
 			return "", errors.New(path)

@@ -300,7 +300,7 @@ int main(int count, char **arguments) {
   with_vectors(arguments[1]);
   new_home();
   nobody_is_there();
-  memd_client *client = memd_new(&(struct memd_options){.name = "c-test"});
+  memd_client *client = memd_new(&(struct memd_options){.name = "c-test", .timeout_ms = 60000});
   certified(client);
   errors_are_typed(client);
   a_deadline_holds();

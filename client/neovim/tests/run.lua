@@ -44,7 +44,7 @@ local function client(home, options)
   for _, name in ipairs({ "RUNTIME_DIR", "STATE_HOME", "CONFIG_HOME", "DATA_HOME" }) do
     env["XDG_" .. name] = ""
   end
-  return memd.new(vim.tbl_extend("force", { name = "nvim-test", env = env }, options or {}))
+  return memd.new(vim.tbl_extend("force", { name = "nvim-test", timeout_ms = 60000, env = env }, options or {}))
 end
 
 local function texts(of)

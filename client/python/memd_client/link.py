@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 
-from memd_client.errors import NotRunning
+from memd_client.errors import ConnectionLost, NotRunning
 from memd_client.types import Hello
 from memd_client.wire import connect
 
@@ -65,8 +65,10 @@ class Link:
         if self.hello_params is not None:
             try:
                 self.hello = Hello(connection.request("hello", self.hello_params, deadline))
-            except BaseException:
+            except BaseException as error:
                 connection.close()
+                if isinstance(error, ConnectionLost):
+                    error.data["sent"] = False  # nothing but hello was
                 raise
         self.met = True
         self.connection = connection

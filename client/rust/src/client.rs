@@ -13,7 +13,7 @@ use crate::autostart;
 use crate::error::{Error, CONNECTION_LOST, NOT_RUNNING, TIMEOUT, UNTRUSTED};
 use crate::errors::{BUSY, NO_SUCH_SESSION, SHUTTING_DOWN, TOO_MANY_REQUESTS};
 use crate::events::Events;
-use crate::generated::{ClientInfo, HelloParams, HelloResult, PROTOCOL_VERSION};
+use crate::generated::{ClientInfo, HelloParams, HelloResult, RpcPingParams, PROTOCOL_VERSION};
 use crate::places::{agent_sockets, set, Env};
 use crate::wire::Wire;
 
@@ -97,9 +97,8 @@ impl Client {
 
     /// What the handshake settled; connects if that has not been done.
     pub fn hello(&self) -> Result<HelloResult, Error> {
-        let mut state = self.state();
-        self.connected(&mut state, Instant::now() + self.options.timeout)?;
-        Ok(state.hello.clone())
+        self.call(RpcPingParams::default())?; // over a restart too
+        Ok(self.state().hello.clone())
     }
 
     /// Call a method, over lost connections and restarts of the daemon. Mutations get a `request_id`, with which they are done once
@@ -160,7 +159,11 @@ impl Client {
             ..HelloParams::default()
         };
         let bytes = rmp_serde::to_vec_named(&hello).map_err(|error| invalid(&error))?;
-        let answered = read(wire.call(HelloParams::METHOD, &bytes, until)?)?;
+        let answered = wire.call(HelloParams::METHOD, &bytes, until).map_err(|mut problem| {
+            problem.sent &= !problem.is(CONNECTION_LOST); // nothing but hello was
+            problem
+        });
+        let answered = read(answered?)?;
         Ok((wire, answered))
     }
 

@@ -2,7 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import { start } from "./autostart.js";
-import { MemdError } from "./errors.js";
+import { MemdError, trouble } from "./errors.js";
 import { EventStream } from "./events.js";
 import { type HelloResult, Methods, MUTATIONS, PROTOCOL_VERSION, REPEATABLE, type Topic } from "./generated.js";
 import { agentSockets, type Env } from "./places.js";
@@ -64,7 +64,7 @@ export class Client extends Methods {
 
   /** What the handshake settled; connects if that has not been done. */
   async hello(): Promise<HelloResult> {
-    await this.#connected(AbortSignal.timeout(this.timeoutMs));
+    await this.request("rpc.ping"); // over a restart too
     return this.#hello as HelloResult;
   }
 
@@ -135,7 +135,8 @@ export class Client extends Methods {
       return { wire, hello: (await wire.call("hello", params, signal)) as HelloResult };
     } catch (error) {
       wire.close();
-      throw error;
+      const gone = error instanceof MemdError && error.name === "connection_lost";
+      throw gone ? trouble(error.name, error.message, false, error) : error; // nothing but hello was sent
     }
   }
 

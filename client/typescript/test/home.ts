@@ -16,7 +16,7 @@ export class Home {
   }
 
   client(options: Options = {}): Client {
-    const client = new Client({ name: "node-test", env: this.env, ...options });
+    const client = new Client({ name: "node-test", timeoutMs: 60_000, env: this.env, ...options });
     this.#clients.push(client);
     return client;
   }

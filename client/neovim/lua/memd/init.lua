@@ -70,8 +70,8 @@ end
 ---What the handshake settled, or nil and the error; connects if that has not been done.
 ---@return memd.HelloResult?, memd.Error?
 function Client:hello()
-  local wire, problem = self:connected(uv.now() + self.timeout_ms)
-  return wire and self.said, problem
+  local _, problem = self:call("rpc.ping") -- over a restart too
+  return not problem and self.said or nil, problem
 end
 
 ---Call a method, over lost connections and restarts of the daemon. Mutations get a request_id, with which they are done once however
@@ -249,6 +249,7 @@ function Client:open(deadline, may_start)
   local said, refused = wire:call("hello", hello, deadline - uv.now())
   if refused then
     wire:close()
+    refused.sent = refused.sent and refused.name ~= "connection_lost" -- nothing but hello was
     return nil, nil, refused
   end
   return wire, said

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;
+use std::time::Duration;
 
 use memd_client::{Client, Options};
 
@@ -31,7 +32,7 @@ impl Home {
             "PATH" => std::env::var(name).ok(),
             _ => None,
         };
-        Options { name: "rust-test".into(), env: Arc::new(env), ..Options::default() }
+        Options { name: "rust-test".into(), timeout: Duration::from_secs(60), env: Arc::new(env), ..Options::default() }
     }
 
     pub fn client(&self) -> Client {
