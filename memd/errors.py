@@ -286,7 +286,7 @@ class NoSpace(StoreError):
 
 
 class Busy(StoreError):
-    """Another program holds the file's lock; ``holder`` names it where that can be known."""
+    """Another program holds the file's lock (``holder`` names it where that can be known), or its disk does not answer yet."""
 
     code, wire_name, retryable = 33, "busy", True
 

@@ -257,6 +257,7 @@ class Operation:
             await self._check_possession()
             for name in await self._profiles.open_refused():
                 self._attach(name)
+                self._daemon.log.info("profile_served", profile=name)
             await self._profiles.tend()
             self._check_clock()
             now = trio.current_time()
@@ -269,7 +270,7 @@ class Operation:
 
     async def _check_possession(self) -> None:
         """The directories and the journal must still be the ones we locked and opened."""
-        for directory in await self._daemon.file_runner.run(self._profiles.check_ownership):
+        for directory in await self._profiles.check_ownership():
             self._notices[f"lost:{directory}"] = Notice(
                 "ownership_lost", f"another memd took over {directory}; its stores are no longer written from here"
             )

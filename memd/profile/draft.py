@@ -20,7 +20,7 @@ from memd.profile.values import Caller, Notice, Stamp, Usage, usage_of
 from memd.store.records import ChangeRecord, EventRecord, Part, PreimageRecord, RenderingRecord, RevisionRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from memd.profile.entries import Document
     from memd.profile.memory_store import MemoryStore
@@ -55,6 +55,7 @@ class Draft:
         self._take_revision = take_revision
         self.staged: list[Proposal] = []
         self.proposals_before: list[ProposalRecord] = []
+        self.marks_before: list[tuple[int, int | None]] = []
         self.when_settled: list[Callable[[], None]] = []
         self._new_ids: set[str] = set()
         self._was_near = store.state.usage.near_limit
@@ -130,6 +131,12 @@ class Draft:
         self.when_settled.append(lambda: proposals.put(after))
         data = {"state": after.state, "revision": after.revision, **after.settled}
         self.emit("approval.settled", session=after.session, job=after.job, id=after.id, data=data)
+
+    def mark(self, undone: Iterable[tuple[int, int | None]], before: Mapping[int, int | None]) -> None:
+        """Mark revisions as undone by another, or by none again; ``before`` has the marks they had."""
+        for number, by in undone:
+            self.part.undone.append((number, by))
+            self.marks_before.insert(0, (number, before.get(number)))
 
     def record(
         self, kind: str, document: Document, changes: Sequence[Change], caller: Caller, *, undoes: Sequence[int] = ()

@@ -74,7 +74,7 @@ class Intake:
         """Take in what came to light after earlier swaps, then what the files hold now."""
         for store, draft in drafts.items():
             if store.foreign or _says_something(store, draft.image):
-                for taken in await self._runner.run(_take, draft, older.get(store, ())):
+                for taken in await self._runner.run(_adoptions, draft, older.get(store, ())):
                     _record(draft, taken)
 
 
@@ -83,7 +83,7 @@ def _says_something(store: MemoryStore, image: Image) -> bool:
     return not store.unfinished and (image.data or b"") != (store.data or b"")
 
 
-def _take(draft: Draft, older: Sequence[Older]) -> list[Taken]:
+def _adoptions(draft: Draft, older: Sequence[Older]) -> list[Taken]:
     """All adoptions of one store, each on top of the one before. Takes long; only reads the draft, but for the ids it gives out."""
     return list(_each(draft, older))
 
@@ -115,12 +115,17 @@ def _each(draft: Draft, older: Sequence[Older]) -> Iterator[Taken]:
 
 
 def _merge_foreign(draft: Draft, head: Document, foreign: Foreign, older: Sequence[Older]) -> Merged:
-    """What a swap displaced. Whoever wrote it may have read the head, what was displaced, or anything older."""
-    store = draft.store
+    """What a swap displaced. Whoever wrote it may have read what was displaced or anything older, but nothing that came after.
+
+    Where it is not known when it was displaced, it may have been the head.
+    """
+    store, after_us = draft.store, foreign.after_us
+    if not after_us:
+        older = [Older(store.data or b"", store.document), *older]
     return adopt(
         head,
         foreign.data,
-        older=[Older(store.data or b"", store.document), *older],
+        older=[rendering for rendering in older if not after_us or rendering.us < after_us],
         changed_us=foreign.after_us or draft.now_us - FOREIGN_AGE_US,
         stamp=draft.stamp("outside"),
         new_id=draft.new_id,

@@ -130,7 +130,11 @@ class Profile(Reading):
             if exact is not None:
                 before[store] = exact
         originals = await self._history.originals(records) if redo else {}
-        return Invert("redo" if redo else "undo", caller, by_store, originals, if_revision, before, self.guard)
+        marks = {record.revision: record.undone_by for record in records}
+        if redo:
+            marks.update((number, record.revision) for record in records for number in record.undoes)
+        kind = "redo" if redo else "undo"
+        return Invert(kind, caller, by_store, originals, if_revision, before, self.guard, marks)
 
     async def restore(
         self,

@@ -62,11 +62,12 @@ class Scans:
     def findings(self, text: str) -> Findings:
         """What is found in a text; scanned now if it is not known."""
         found = self._new.get(text)
+        if found is not None:
+            return found
+        found = self._old.get(text)
         if found is None:
-            found = self._old.get(text)
-            if found is None:
-                found = self._scanner.scan(text)
-            self._put(text, found)
+            found = self._scanner.scan(text)
+        self._put(text, found)
         return found
 
     def unknown(self, texts: Iterable[str]) -> list[str]:
@@ -88,9 +89,12 @@ class Scans:
 
     def masked(self, text: str) -> str:
         """The text with every secret in it as ``[secret:RULE]``, to be shown or kept where secrets must not be."""
-        return mask(text, self.findings(text))
+        found = self.findings(text)
+        return mask(text, found) if found else text
 
     def _put(self, text: str, found: Findings) -> None:
+        if text in self._new:
+            return
         self._new[text] = found
         self._chars += len(text)
         if self._chars > self._most:

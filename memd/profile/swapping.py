@@ -236,7 +236,7 @@ class Swapper:
                 for topic, about, data in _taken_back(draft, change_data("compensate", OUTSIDE, changes))
             ],
             proposals=draft.proposals_before,
-            undone=[(record.revision, revision) for record in draft.part.revisions],
+            undone=[*draft.marks_before, *((record.revision, revision) for record in draft.part.revisions)],
             forget=[(a.work.profile, a.work.request_id) for a in group.answers_about(store) if a.work.request_id],
         )
         try:

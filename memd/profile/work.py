@@ -152,7 +152,8 @@ class Invert(Quiet):
 
     ``undone``: the revisions to invert per store. ``originals``: for a redo, the revisions that the inverted
     undos had undone; their marks are taken away again. ``before``: the stores as they were before all of it, to the byte,
-    where that is known.
+    where that is known. ``marks``: which undo each of the revisions that get another mark had before, for a group that is taken
+    back.
     """
 
     kind: str
@@ -162,6 +163,7 @@ class Invert(Quiet):
     if_revision: int | None = None
     before: Mapping[MemoryStore, Document] = field(default_factory=dict)
     guard: Guard | None = None
+    marks: Mapping[int, int | None] = field(default_factory=dict)
 
     @property
     def stores(self) -> tuple[MemoryStore, ...]:
@@ -215,11 +217,10 @@ class Invert(Quiet):
             draft = drafts[store]
             undoes = [taken.number for taken in self.undone[store]]
             number = draft.record(self.kind, inverse.document, inverse.changes, self.caller, undoes=undoes)
-            draft.part.undone.extend((revision, number) for revision in undoes)
+            draft.mark(((revision, number) for revision in undoes), self.marks)
+            draft.mark((one for one in self.originals.items() if self.marks.get(one[0]) in undoes), self.marks)
             numbers.append(number)
             changes.extend(TargetChange(store.target, change) for change in inverse.changes)
-        if numbers:
-            drafts[next(iter(inverses))].part.undone.extend(self.originals.items())
         return tuple(numbers), tuple(changes)
 
     def _require_revision(self, drafts: Drafts) -> None:

@@ -135,12 +135,12 @@ class TestOwnership:
         async with host.life() as life:
             await life.add("alpha")
             (host.directory / OWNER_FILE).unlink()
-            assert [] == life.profiles.check_ownership()
+            assert [] == await life.profiles.check_ownership()
             await life.add("beta")
             (host.directory / OWNER_FILE).unlink()
             other = Ownership(str(host.directory))
             other.claim()
-            assert [str(host.directory)] == life.profiles.check_ownership()
+            assert [str(host.directory)] == await life.profiles.check_ownership()
             with pytest.raises(ProfileOwned):
                 await life.add("gamma")
             assert ["alpha", "beta"] == life.texts()

@@ -27,6 +27,16 @@ def test_what_is_asked_for_stays_and_what_passes_goes() -> None:
     assert 2 == scanner.texts.count("passing 00")
 
 
+def test_asking_again_forgets_nothing() -> None:
+    """Only new texts fill the cache, also those that a thread found a second time."""
+    scans = Scans(FakeScanner(), chars=40)
+    scans.findings("another text")
+    for _ in range(20):
+        scans.findings("live entry")
+        scans.keep(scans.scan_all(["live entry"]))
+    assert [] == scans.unknown(["another text"])
+
+
 def test_what_a_thread_found_is_kept() -> None:
     """``scan_all`` keeps nothing itself, so that it may run anywhere."""
     scanner = FakeScanner()

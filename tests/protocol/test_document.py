@@ -128,10 +128,7 @@ def test_states() -> None:
 
 
 def test_errors() -> None:
-    assert (
-        "| 33 | `busy` | yes | Another program holds the file's lock; `holder` names it where that can be known. |"
-        in errors().splitlines()
-    )
+    assert "| 34 | `io_error` | yes | Any other failure of the disk or the journal. |" in errors().splitlines()
 
 
 def test_types_are_those_that_more_than_one_method_is_made_of() -> None:
