@@ -10,7 +10,7 @@ write. So bytes that only add are believed at once; bytes that would drop entrie
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace as dataclass_replace
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -37,7 +37,7 @@ BUILDING_MOST_S = 60.0
 RECENT_US = 5_000_000
 """An entry that memd put into the file this short a time before an outside restore survives it."""
 
-GOES_ON_US = 5_000_000
+GOES_ON_S = 5.0
 """Who writes a file piece by piece does not pause for longer than this."""
 
 CLOCK_US = 20_000
@@ -67,9 +67,14 @@ class Unsettled:
 
     def settles_at(self) -> float:
         """When the bytes may be believed if they do not change again."""
-        whole = self.data and self.data.strip() and not self.grows and not self.cut
+        if self.grows and self.cut:
+            quiet = SETTLE_MOST_S  # somebody builds it, and is held up
+        elif self.grows or self.cut or not self.data or not self.data.strip():
+            quiet = SETTLE_EMPTY_S
+        else:
+            quiet = SETTLE_S
         most = BUILDING_MOST_S if self.grows else SETTLE_MOST_S
-        return min(self.last_changed + (SETTLE_S if whole else SETTLE_EMPTY_S), self.first_seen + most)
+        return min(self.last_changed + quiet, self.first_seen + most)
 
     def overdue(self, now: float) -> bool:
         """True if nobody has to wait any longer, whether the bytes may be believed or not."""
@@ -92,18 +97,25 @@ class Older:
 class Believed:
     """What was last believed of a file that others wrote: its inode, its bytes, when, and the ids that were dropped by it.
 
+    Times are trio's, in seconds; ``at`` is when it was believed, or was last seen to go on.
     If the same file goes on soon after, it was not complete then, and what it has after all was not meant to be dropped.
     """
 
     inode: int
     data: bytes
-    us: int
+    at: float
     dropped: frozenset[str]
 
-    def wrongly(self, inode: int, data: bytes, us: int) -> frozenset[str]:
+    def observe(self, inode: int, data: bytes, now: float) -> Believed:
+        """The same, seen to go on if it does."""
+        return dataclass_replace(self, at=now) if self._goes_on(inode, data, now) else self
+
+    def wrongly(self, inode: int, data: bytes, now: float) -> frozenset[str]:
         """What may have been dropped by mistake, judging from what the file holds now (its own bytes: nothing was seen yet)."""
-        goes_on = inode == self.inode and data.startswith(self.data) and us - self.us <= GOES_ON_US
-        return self.dropped if goes_on else frozenset()
+        return self.dropped if self._goes_on(inode, data, now) else frozenset()
+
+    def _goes_on(self, inode: int, data: bytes, now: float) -> bool:
+        return inode == self.inode and data.startswith(self.data) and now - self.at <= GOES_ON_S
 
 
 def would_drop(head: Document, data: bytes | None, gone: Container[int] = ()) -> bool:

@@ -74,7 +74,7 @@ class Intake:
         """Take in what came to light after earlier swaps, then what the files hold now."""
         for store, draft in drafts.items():
             if store.foreign or _says_something(store, draft.image):
-                for taken in await self._runner.run(_adoptions, draft, older.get(store, ())):
+                for taken in await self._runner.run(_adoptions, draft, older.get(store, ()), trio.current_time()):
                     _record(draft, taken)
 
 
@@ -83,12 +83,12 @@ def _says_something(store: MemoryStore, image: Image) -> bool:
     return not store.unfinished and (image.data or b"") != (store.data or b"")
 
 
-def _adoptions(draft: Draft, older: Sequence[Older]) -> list[Taken]:
+def _adoptions(draft: Draft, older: Sequence[Older], now: float) -> list[Taken]:
     """All adoptions of one store, each on top of the one before. Takes long; only reads the draft, but for the ids it gives out."""
-    return list(_each(draft, older))
+    return list(_each(draft, older, now))
 
 
-def _each(draft: Draft, older: Sequence[Older]) -> Iterator[Taken]:
+def _each(draft: Draft, older: Sequence[Older], now: float) -> Iterator[Taken]:
     store, head = draft.store, draft.document
     for foreign in store.foreign:
         merged = _merge_foreign(draft, head, foreign, older)
@@ -99,7 +99,7 @@ def _each(draft: Draft, older: Sequence[Older]) -> Iterator[Taken]:
     found = draft.image.data or b""
     if _says_something(store, draft.image):
         inode, before = draft.image.signature.inode, draft.believed
-        revive = before.wrongly(inode, found, draft.now_us) if before else frozenset()
+        revive = before.wrongly(inode, found, now) if before else frozenset()
         merged = adopt(
             head,
             found,
@@ -111,7 +111,7 @@ def _each(draft: Draft, older: Sequence[Older]) -> Iterator[Taken]:
             revive=revive,
         )
         dropped = revive.union(entry.id for entry in merged.dropped)
-        yield Taken(merged, found, believed=Believed(inode, found, draft.now_us, dropped))
+        yield Taken(merged, found, believed=Believed(inode, found, now, dropped))
 
 
 def _merge_foreign(draft: Draft, head: Document, foreign: Foreign, older: Sequence[Older]) -> Merged:

@@ -6,6 +6,7 @@ are answered from. What must not be here: tasks, groups, the meaning of operatio
 
 from __future__ import annotations
 
+from bisect import insort
 from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -194,6 +195,10 @@ class MemoryStore:
         """Foreign bytes that the writer's next cycle adopts."""
         self.foreign.append(foreign)
         self.attention = True
+
+    def linger(self, displaced: Lingering) -> None:
+        """Keep a displaced file open until it is due; the next one due comes first."""
+        insort(self.lingering, displaced, key=lambda item: item.due)
 
     def postpone(self, now: float) -> None:
         """What was to be adopted could not be committed: not again at once."""

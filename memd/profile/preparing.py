@@ -166,6 +166,8 @@ class Preparer:
                 msg,
                 path=store.place.path,
             )
+        if store.believed is not None:
+            store.believed = store.believed.observe(image.signature.inode, found, now)
         if store.starting or not would_drop(store.document, image.data, store.gone):
             store.unsettled = None
             return True

@@ -41,6 +41,8 @@ OLDER_US = 86_400_000_000
 """An outside writer is taken to have started from one of this many renderings, this old at most."""
 _Looked = tuple[bytes | None, int]
 """What a second look finds: the bytes, and when they were written."""
+BUILDING_LOOK_S = 2.0
+"""A file that somebody was still building when it was displaced is complete if it has not changed for this long."""
 LINGERING_LIMIT = 512
 """Displaced files kept open per store; beyond that the oldest gets its second look early."""
 
@@ -132,15 +134,13 @@ class Swapper:
         now = trio.current_time()
         if displaced.data is None:
             return
+        seen, believed = draft.image.data or b"", draft.believed
+        revive = believed.wrongly(draft.image.signature.inode, seen, now) if believed else frozenset()
         if draft.unfinished:
             until = now + BUILDING_MOST_S
-            store.lingering.append(
-                Lingering(now + SECOND_LOOK_S, displaced, displaced.data, draft.now_us, store.document, until)
-            )
+            due = now + BUILDING_LOOK_S
+            store.linger(Lingering(due, displaced, displaced.data, draft.now_us, store.document, until, revive))
             return
-        seen = draft.image.data or b""
-        believed = draft.believed
-        revive = believed.wrongly(draft.image.signature.inode, seen, draft.now_us) if believed else frozenset()
         if displaced.data != seen:
             base = identify(parse(seen), draft.document)
             if not would_drop(
@@ -151,7 +151,7 @@ class Swapper:
                 )
                 seen = displaced.data
                 displaced.path = ""  # the name goes once this is durable; what comes later has the descriptor only
-        store.lingering.append(Lingering(now + SECOND_LOOK_S, displaced, seen, draft.now_us, revive=revive))
+        store.linger(Lingering(now + SECOND_LOOK_S, displaced, seen, draft.now_us, revive=revive))
 
     async def second_looks(self, store: MemoryStore, now: float) -> None:
         """Look once more at the displaced files that are due, in one hop; bytes that came since are outside edits.
@@ -168,7 +168,7 @@ class Swapper:
                 if not still_built:
                     self._note_late(store, lingering, data, written_us)
                 if data is not None and lingering.displaced.descriptor >= 0:
-                    store.lingering.append(_once_more(lingering, data, now + SECOND_LOOK_S, still_built))
+                    store.linger(_once_more(lingering, data, now, still_built))
 
     def last_looks(self, store: MemoryStore) -> None:
         """At the end: look at every displaced file now and close it."""
@@ -183,7 +183,7 @@ class Swapper:
         if data is None:
             return  # it cannot be read now: if it still has a name the next start judges it
         if lingering.building is not None:
-            store.take_in(Foreign(lingering.building, data, written_us, path, lingering.after_us))
+            store.take_in(Foreign(lingering.building, data, written_us, path, lingering.after_us, lingering.revive))
         elif data != lingering.seen:
             base = identify(parse(lingering.seen), store.document)
             revive = lingering.revive if data.startswith(lingering.seen) else frozenset()
@@ -310,12 +310,13 @@ def _look(due: Sequence[Lingering], keep_changing: bool) -> list[_Looked]:
     return found
 
 
-def _once_more(lingering: Lingering, data: bytes, due: float, still_built: bool) -> Lingering:
+def _once_more(lingering: Lingering, data: bytes, now: float, still_built: bool) -> Lingering:
     """The same file, to be looked at again; its name went with what was noted, if anything was."""
     if still_built:
-        return Lingering(due, lingering.displaced, data, lingering.after_us, lingering.building, lingering.until)
+        lingering.due, lingering.seen = now + BUILDING_LOOK_S, data
+        return lingering
     displaced = Displaced(data, lingering.displaced.descriptor)
-    return Lingering(due, displaced, data, lingering.after_us, revive=lingering.revive)
+    return Lingering(now + SECOND_LOOK_S, displaced, data, lingering.after_us, revive=lingering.revive)
 
 
 def _recent(

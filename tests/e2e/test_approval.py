@@ -23,12 +23,6 @@ pytestmark = pytest.mark.slow
 RULE = "override.earlier-orders"
 
 
-@pytest.fixture
-def memd(daemon: DaemonProcess) -> DaemonProcess:
-    daemon.start()
-    return daemon
-
-
 def stage(daemon: DaemonProcess, text: str) -> str:
     """The id of a proposal that a document's text became."""
     return str(daemon.call("memory.add", target="memory", content=text, origin="tool")["staged"])

@@ -17,12 +17,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture
-def memd(daemon: DaemonProcess) -> DaemonProcess:
-    daemon.start()
-    return daemon
-
-
 def answer(daemon: DaemonProcess, *argv: str) -> Any:
     done = daemon.memd(*argv, "--json")
     assert (0, "") == (done.returncode, done.stderr)

@@ -39,14 +39,12 @@ def recorded(client: Client) -> list[str]:
 def test_every_kind_of_writer_at_once(daemon: DaemonProcess, suite_profile: str) -> None:
     """An editor, a shell, sed, stale saves, a checkout, a sync client and a script that builds the file line by line."""
     if suite_profile != "long":
-        pytest.skip(
-            "one long run in three brings a removed text back: open, and for the long profile until it is understood"
-        )
+        pytest.skip("a minute of real time, and every kind has to have had its turn: for the long profile")
     daemon.configure("[limits]\nmemory = 1000000\n[wire]\ndeadline_ms = 60000\n")
     daemon.memory.write_text("")
     daemon.start()
     diary = Diary()
-    Outsiders(daemon.memory, daemon.socket, diary, suite_profile).run(60 if suite_profile == "long" else 10, CLIENTS)
+    Outsiders(daemon.memory, daemon.socket, diary, suite_profile).run(60, CLIENTS)
     daemon.restart()
     with Client(daemon.socket, autostart=False, timeout=60) as client:
         shown = lines_of([entry.text for entry in client.memory_read("memory").stores["memory"].entries])

@@ -21,12 +21,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture
-def memd(daemon: DaemonProcess) -> DaemonProcess:
-    daemon.start()
-    return daemon
-
-
 def test_a_long_session_hears_what_others_change(memd: DaemonProcess) -> None:
     """FR-143: an event with the revision, the live state at any time, and a text for the next turn; the prompt stays as it is."""
     with memd.connect() as ours, memd.connect() as theirs:

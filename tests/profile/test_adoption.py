@@ -9,7 +9,7 @@ from support.documents import OUTSIDE, new_ids, store, texts
 
 from memd.profile.adoption import (
     BUILDING_MOST_S,
-    GOES_ON_US,
+    GOES_ON_S,
     SETTLE_EMPTY_S,
     SETTLE_MOST_S,
     SETTLE_S,
@@ -102,11 +102,13 @@ class TestSettling:
 
     def test_a_file_goes_on_if_it_is_the_same_one_soon_after(self) -> None:
         """What its beginning seemed to drop may have been dropped wrongly."""
-        believed = Believed(7, b"alpha\n", NOW, frozenset({"e1"}))
-        assert {"e1"} == believed.wrongly(7, b"alpha\n\xc2\xa7\nbeta\n", NOW + GOES_ON_US)
-        assert not believed.wrongly(8, b"alpha\n\xc2\xa7\nbeta\n", NOW)
-        assert not believed.wrongly(7, b"omega\n\xc2\xa7\nbeta\n", NOW)
-        assert not believed.wrongly(7, b"alpha\n\xc2\xa7\nbeta\n", NOW + GOES_ON_US + 1)
+        believed, more = Believed(7, b"alpha\n", 10.0, frozenset({"e1"})), "alpha\n§\nbeta\n".encode()
+        assert {"e1"} == believed.wrongly(7, more, 10.0 + GOES_ON_S)
+        assert not believed.wrongly(8, more, 10.0)
+        assert not believed.wrongly(7, "omega\n§\nbeta\n".encode(), 10.0)
+        assert not believed.wrongly(7, more, 10.1 + GOES_ON_S)
+        assert {"e1"} == believed.observe(7, more, 14.0).wrongly(7, more, 14.0 + GOES_ON_S)
+        assert not believed.observe(8, more, 14.0).wrongly(7, more, 14.0 + GOES_ON_S)
 
 
 class TestQuestions:

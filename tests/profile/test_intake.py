@@ -101,5 +101,5 @@ def test_what_a_swap_displaced_started_from_nothing_that_came_after(
     store.foreign.append(Foreign(named("z"), "a\n§\nb\n§\nc\n§\nx\n".encode(), after_us=after_us))
     draft = Draft(store, Image(store.data), 10**9, lambda: 1)
     older = [Older(b"", named("a", "b", "c", "m"), 250), Older(b"", named("a", "b", "c", "d", "e"), 100)]
-    (found,) = _adoptions(draft, older)
+    (found,) = _adoptions(draft, older, 0.0)
     assert expected == sorted(entry.text for entry in found.merged.document.entries)

@@ -13,7 +13,6 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from memd.errors import IoFailure, NoSpace, StoreError
 from memd.store.committer import GROUP_BYTES, LAZY_S, Committer
-from memd.store.journal import Journal
 from memd.store.records import (
     ChangeRecord,
     EventRecord,
@@ -28,24 +27,10 @@ from memd.store.reserve import Reserve
 from memd.store.threads import InlineRunner
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
-
-@pytest.fixture
-def plan() -> FailingJournal:
-    """What fails, and where."""
-    return FailingJournal()
-
-
-@pytest.fixture
-def journal(tmp_path: Path, plan: FailingJournal) -> Iterator[Journal]:
-    """An open journal."""
-    found = Journal(tmp_path / "journal.db", connect=plan.connect, boot_id="boot")
-    found.open()
-    yield found
-    plan.heal()
-    found.close(clean=False)
+    from memd.store.journal import Journal
 
 
 @asynccontextmanager

@@ -22,25 +22,7 @@ from memd.store.records import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
-
-
-@pytest.fixture
-def plan() -> FailingJournal:
-    """What fails, and where."""
-    return FailingJournal()
-
-
-@pytest.fixture
-def journal(tmp_path: Path, plan: FailingJournal) -> Iterator[Journal]:
-    """An open journal."""
-    found = Journal(tmp_path / "journal.db", connect=plan.connect, boot_id="boot")
-    found.open()
-    yield found
-    plan.heal()
-    if found.is_open:
-        found.close(clean=False)
 
 
 def _part(number: int) -> Part:

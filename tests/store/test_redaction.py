@@ -32,7 +32,6 @@ from memd.store.records import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 TEXT = "hunter2"
@@ -41,18 +40,10 @@ LIVE = hashlib.sha256(b"a text that is in a store").digest()
 
 
 @pytest.fixture
-def plan() -> FailingJournal:
-    return FailingJournal()
-
-
-@pytest.fixture
-def journal(tmp_path: Path, plan: FailingJournal) -> Iterator[Journal]:
+def journal(journal: Journal) -> Journal:
     """An open journal that holds the text in every table."""
-    found = Journal(tmp_path / "journal.db", connect=plan.connect, boot_id="boot")
-    found.open()
-    found.commit([everything()])
-    yield found
-    found.close(clean=False)
+    journal.commit([everything()])
+    return journal
 
 
 def packed(**fields: Any) -> bytes:

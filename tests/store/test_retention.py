@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from support.faults import FailingJournal
 
 from memd.store import queries, retention
 from memd.store.clock import DAY_US
-from memd.store.journal import Journal
 from memd.store.queries import RevisionFilter
 from memd.store.records import (
     EventRecord,
@@ -26,28 +24,13 @@ from memd.store.records import (
 from memd.store.retention import KEEP_RENDERINGS, Policy, prune, size_mb
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+    from support.faults import FailingJournal
+
+    from memd.store.journal import Journal
 
 NOW = 1000 * DAY_US
 OLD = NOW - 400 * DAY_US
 RECENT = NOW - 10 * DAY_US
-
-
-@pytest.fixture
-def plan() -> FailingJournal:
-    """What fails, and where."""
-    return FailingJournal()
-
-
-@pytest.fixture
-def journal(tmp_path: Path, plan: FailingJournal) -> Iterator[Journal]:
-    """An open journal with one store."""
-    found = Journal(tmp_path / "journal.db", connect=plan.connect, boot_id="boot")
-    found.open()
-    yield found
-    plan.heal()
-    found.close(clean=False)
 
 
 def _store(journal: Journal, *, checkpoint: int) -> int:

@@ -181,8 +181,15 @@ class Run:
                 await erasing.from_files(CALLER)
                 await erasing.from_journal()
 
+        doubt = False
+
         async def erase() -> Say:
-            outcome = await self._answer(ask, left, entry)
+            nonlocal doubt
+            outcome = await self._outcome(ask, entry)
+            if doubt and outcome == "none":
+                outcome = "unknown"  # it has no request id: this says nothing of what the call before has done
+            doubt = outcome == "unknown"
+            self.tell("answered", left, entry, outcome)
             if outcome == "done":
                 self.tell("redacted", word)
             return outcome
