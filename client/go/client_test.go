@@ -59,7 +59,7 @@ func (h *home) client() *Client {
 	client := New(Options{Name: "go-test", Timeout: time.Minute, Env: h.env, Start: func(context.Context) (string, error) {
 		path := strings.TrimSpace(h.memd("socket", "--start"))
 		if !filepath.IsAbs(path) {
-			return "", errors.New(path)
+			return "", failure(ErrNotRunning, false, nil, "%s", path)
 		}
 		return path, nil
 	}})

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 START_S = 10.0
+STARTS = 3
+"""A daemon that is killed while it starts is started again: whoever killed it did not mean the next one."""
 POLL_S = 0.03
 PING_S = 2.0  # a daemon that is recovering accepts late; one that is stuck must not hold its clients
 UNIT = "memd.socket"
@@ -57,17 +59,20 @@ def find_or_start(
                 return found
             if not patience.sleep(POLL_S):
                 break
-        return find(env, socket) or _started(path, (start or launch)(env, path), patience)
+        return find(env, socket) or _started(path, lambda: (start or launch)(env, path), patience)
     finally:
         if lock is not None:
             os.close(lock)
 
 
-def _started(path: str, daemon: Daemon | None, patience: Deadline) -> str:
-    """Wait for the socket to answer, or for the daemon to give up."""
+def _started(path: str, start: Callable[[], Daemon | None], patience: Deadline) -> str:
+    """Start a daemon and wait for the socket to answer, or for the daemon to give up."""
+    daemon, left = start(), STARTS
     while not answers(path, patience):
         status = daemon.ended() if daemon else None
-        if status is not None and status != TEMPORARY:  # then another daemon owns the profiles: it will answer
+        if status is not None and status < 0 and left > 1:  # killed: that says nothing of the next one
+            daemon, left = start(), left - 1
+        elif status is not None and status != TEMPORARY:  # then another daemon owns the profiles: it will answer
             raise _failed(status)
         if not patience.sleep(POLL_S):
             owned = status == TEMPORARY
@@ -80,6 +85,8 @@ def _started(path: str, daemon: Daemon | None, patience: Deadline) -> str:
 def _failed(status: int) -> NotRunning:
     if status == SETTINGS:
         msg = f"memd serve ended at once (exit status {status}): the settings or the journal cannot be used"
+    elif status < 0:
+        msg = f"memd serve was killed {STARTS} times while it started (signal {-status})"
     else:
         msg = f"memd serve ended at once (exit status {status})"
     return NotRunning(f"{msg}; run `memd serve` to see why", {"status": status})

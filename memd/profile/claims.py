@@ -31,6 +31,9 @@ class Claims:
         self.lost: dict[Directory, StoreError] = {}
         self._runner = runner
         self._owned: dict[Directory, Ownership] = {}
+        self._failed: dict[
+            Directory, Ownership
+        ] = {}  # one that failed half way may hold a lock that it alone can give back
         self._hanging: set[Directory] = set()
         self._round = 0
 
@@ -46,9 +49,8 @@ class Claims:
         """
         key = (place.device, place.inode)
         if key not in self._owned:
-            ownership = Ownership(place.directory)
-            ownership.claim()
-            self._owned[key] = ownership
+            self._failed.setdefault(key, Ownership(place.directory)).claim()
+            self._owned[key] = self._failed.pop(key)
 
     def directory(self, key: Directory) -> str:
         """The path of a claimed directory."""
@@ -66,9 +68,10 @@ class Claims:
 
     def release(self) -> None:
         """Give the directories back."""
-        for ownership in self._owned.values():
+        for ownership in (*self._owned.values(), *self._failed.values()):
             ownership.release()
         self._owned.clear()
+        self._failed.clear()
 
     def _check_all(self, this: int) -> None:
         """Check all but those that earlier rounds still wait for. Blocks; ends once a later round has overtaken it."""

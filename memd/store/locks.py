@@ -35,13 +35,14 @@ class Ownership:
         return f"<Ownership {self.path} {'held' if self._lock.is_locked else 'not held'}>"
 
     def claim(self) -> None:
-        """Take the lock and write our pid into it.
+        """Take the lock and write our pid into it. One that failed may be tried again.
 
         Raises:
             ProfileOwned: Another process has it; ``pid`` is in ``extra``.
             StoreError: The lock file cannot be made.
         """
         try:
+            self._lock.release(force=True)  # what an earlier try could not give back
             self._lock.acquire()
         except filelock.Timeout:
             pid = self.holder()
@@ -59,7 +60,7 @@ class Ownership:
         try:
             status = os.stat(self.path)
         except OSError as error:
-            self.release()  # or the next try would find it held, by us
+            self.release()  # now, or at the next try
             raise from_oserror(error, self.path, step="lock") from error
         self._inode = (status.st_dev, status.st_ino)
 

@@ -36,7 +36,7 @@ def server(tmp_path: Path) -> Iterator[ScriptedServer]:
 
 
 class Starter:
-    """Starts the scripted server, or a process that ends with a status."""
+    """Starts the scripted server, or a process that ends with a status (negative: by that signal)."""
 
     def __init__(self, server: ScriptedServer | None = None, status: int | None = None) -> None:
         self.server = server
@@ -49,7 +49,8 @@ class Starter:
             self.server.start()
         if self.status is None:
             return None
-        daemon = spawn(["/bin/sh", "-c", f"exit {self.status}"], dict(env))
+        how = f"kill -{-self.status} $$" if self.status < 0 else f"exit {self.status}"
+        daemon = spawn(["/bin/sh", "-c", how], dict(env))
         os.waitid(os.P_PID, daemon.pid, os.WEXITED | os.WNOWAIT)
         return daemon
 
@@ -79,6 +80,24 @@ def test_a_daemon_that_ends_at_once_is_told_with_its_status(env: dict[str, str])
     assert 1 == caught.value.data["status"]
     with pytest.raises(NotRunning, match="settings"):
         find_or_start(env, None, Deadline(5), Starter(status=78))
+
+
+def test_one_that_is_killed_is_followed_by_another(env: dict[str, str], server: ScriptedServer) -> None:
+    """Somebody who kills a daemon does not mean the one that is just being started."""
+    killed, well = Starter(status=-9), Starter(server)
+
+    def start(env: Mapping[str, str], path: str) -> Daemon | None:
+        return (well if killed.paths else killed)(env, path)
+
+    assert str(server.path) == find_or_start(env, None, Deadline(60), start)
+    assert (1, 1) == (len(killed.paths), len(well.paths))
+
+
+def test_one_that_is_killed_each_time_is_told(env: dict[str, str]) -> None:
+    starter = Starter(status=-11)
+    with pytest.raises(NotRunning, match=r"killed 3 times while it started \(signal 11\); run `memd serve`"):
+        find_or_start(env, None, Deadline(60), starter)
+    assert 3 == len(starter.paths)
 
 
 def test_one_that_finds_another_at_work_is_waited_for(env: dict[str, str], server: ScriptedServer) -> None:

@@ -266,6 +266,23 @@ OPEN(open64, AT_FDCWD, (const char *path, int flags, ...), path, flags)
 OPEN(openat, at, (int at, const char *path, int flags, ...), at, path, flags)
 OPEN(openat64, at, (int at, const char *path, int flags, ...), at, path, flags)
 
+/* What a program that was built with _FORTIFY_SOURCE calls instead: its buffers are checked, and the same is asked. */
+#define CHECKED(type, checked, parameters, same) \
+	type checked parameters;                 \
+	type checked parameters                  \
+	{                                        \
+		return same;                     \
+	}
+CHECKED(int, __open_2, (const char *path, int flags), open(path, flags))
+CHECKED(int, __open64_2, (const char *path, int flags), open64(path, flags))
+CHECKED(int, __openat_2, (int at, const char *path, int flags), openat(at, path, flags))
+CHECKED(int, __openat64_2, (int at, const char *path, int flags), openat64(at, path, flags))
+CHECKED(ssize_t, __read_chk, (int fd, void *to, size_t size, size_t), read(fd, to, size))
+CHECKED(ssize_t, __pread_chk, (int fd, void *to, size_t size, off_t from, size_t), pread(fd, to, size, from))
+CHECKED(ssize_t, __pread64_chk, (int fd, void *to, size_t size, off64_t from, size_t), pread64(fd, to, size, from))
+CHECKED(ssize_t, __readlink_chk, (const char *path, char *to, size_t size, size_t), readlink(path, to, size))
+CHECKED(ssize_t, __readlinkat_chk, (int at, const char *path, char *to, size_t size, size_t), readlinkat(at, path, to, size))
+
 static int locks(int command)
 {
 	switch (command) {

@@ -41,7 +41,7 @@ FILES = re.compile(
     r"|readlink|rename|mkdir|rmdir|mknod|mkfifo|opendir|readdir|dopendir|closedir|scandir|access|getxattr|setxattr|listxattr"
     r"|removexattr|utim|close|copy_file|sendfile|splice|tee|realpath|mmap|msync|posix_fallocate)"
 )
-NOT_FILES = re.compile(r"^(close_range|flockfile|openpty)$")
+NOT_FILES = re.compile(r"^(close_range|closefrom|closelog|flockfile|openlog|openpty)$")
 """Of the same letters, and about other things."""
 UNUSED = {
     "fopen64": "Python opens files by open; this one is for its own configuration",
@@ -67,6 +67,7 @@ UNUSED = {
     "mknodat": "as mkfifo",
     "symlinkat": "memd makes no links by directory",
     "realpath": "Python's own start; os.path.realpath asks by lstat and readlink",
+    "__realpath_chk": "as realpath",
     "sync": "of the whole machine",
     "futimens": "memd sets no times",
     "utimensat": "as futimens",

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
 from support.hosts import held
 
 from memd.errors import Busy, ProfileOwned, StoreError
+from memd.store import locks
 from memd.store.locks import OWNER_FILE, OutsideLock, Ownership, lock_holder
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+locked = fcntl.flock
 
 HOLD = """
 import fcntl, os, sys
@@ -41,6 +47,27 @@ def test_one_owner_at_a_time(tmp_path: Path) -> None:
     second.release()
     assert "not held" in repr(second)
     assert (tmp_path / OWNER_FILE).exists()
+
+
+def test_a_lock_that_cannot_be_given_back_yet_is_taken_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk that takes nothing: the claim fails once it has the lock, and so does giving it back."""
+    owner = Ownership(str(tmp_path))
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with monkeypatch.context() as broken:
+        broken.setattr(locks, "os", SimpleNamespace(path=os.path, getpid=os.getpid, stat=fail))
+        broken.setattr(fcntl, "flock", lambda fd, how: fail() if how == fcntl.LOCK_UN else locked(fd, how))
+        with pytest.raises(StoreError):
+            owner.claim()
+        with pytest.raises(StoreError):
+            owner.claim()
+    with pytest.raises(ProfileOwned):
+        Ownership(str(tmp_path)).claim()
+    owner.claim()
+    assert owner.still_held()
+    owner.release()
 
 
 def test_an_owner_sees_that_its_file_was_replaced(tmp_path: Path) -> None:

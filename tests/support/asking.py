@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     Ask = Callable[[], Awaitable[Any]]
 
 PATIENCE_S = 60
+TRIES = 20
+"""A second apart, as the daemon tries."""
 Say = Literal["done", "none", "unknown"]
 
 
@@ -227,7 +229,7 @@ class Run:
         for profile, ask in self.doubtful:
             if self._stopped(profile):
                 continue
-            for _ in range(20):
+            for _ in range(TRIES):
                 if await ask() != "unknown":
                     break
                 await trio.sleep(1)
@@ -236,14 +238,18 @@ class Run:
 
     async def next_write_works(self) -> None:
         """Once the disk is well again, a write is taken within a few seconds."""
-        await self.life.profiles.open_refused()  # as the daemon does each second
+        for _ in range(TRIES):
+            await self.life.profiles.open_refused()  # as the daemon does each second
+            if not self.life.profiles.problems:
+                break
+            await trio.sleep(1)
         for name, profile in self.life.profiles.by_name.items():
             if self._stopped(profile):
                 continue
             text = f"afterwards in {name} of {self.life.host.boot} {os.getpid()}"
             mutation = change("add", content=text, request_id=text)
             self.tell("asked", text, None)
-            for _ in range(20):
+            for _ in range(TRIES):
                 if await self._answer(lambda: profile.submit(mutation).wait(), text, None) == "done":  # noqa: B023
                     break
                 await trio.sleep(1)
