@@ -21,6 +21,7 @@ The tree, by whose fault it is::
     │   ├── StoreError                the outside world: full, corrupt, locked, owned by another
     │   │   └── StoreUnreadable ReadOnly NoSpace Busy IoFailure ProfileOwned
     │   └── InternalError             our bug; made by the dispatcher alone
+    ├── ReviewFailed                  a reviewer led nowhere: its endpoint, its model, its answer
     └── StartupError                  ``memd serve`` cannot start; carries the exit status
         └── SettingsError OwnedElsewhere JournalTooNew SocketUnusable
 """
@@ -307,6 +308,20 @@ class InternalError(WireError):
     """A bug in memd. The daemon goes on; the traceback is in its log."""
 
     code, wire_name = 11, "internal"
+
+
+class ReviewFailed(MemdError):
+    """A reviewer led nowhere.
+
+    ``retry_after_s``: how long its endpoint asks to be left alone. ``permanent``: trying it again would change nothing (a wrong key,
+    a model that is not there, an answer that cannot be used).
+    """
+
+    def __init__(self, message: str, *, retry_after_s: float | None = None, permanent: bool = False) -> None:
+        super().__init__(message)
+        self.message = message
+        self.retry_after_s = retry_after_s
+        self.permanent = permanent
 
 
 class StartupError(MemdError):

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from memd.deferred import Ticket
     from memd.sessions.frozen import ProfileView
     from memd.sessions.session import TurnStatus
+    from memd.store.work import WorkPart
 
 NAME_BYTES = 200
 """Longest key, turn id and parent: a host's own id with its prefix, not a text."""
@@ -48,9 +49,13 @@ class SessionJournal(Protocol):
     """Where sessions are made durable."""
 
     def put_session(
-        self, record: SessionRecord, snapshot: SnapshotRecord | None = None, turns: Sequence[TurnRecord] = ()
+        self,
+        record: SessionRecord,
+        snapshot: SnapshotRecord | None = None,
+        turns: Sequence[TurnRecord] = (),
+        work: WorkPart | None = None,
     ) -> Ticket:
-        """Write with the next group commit."""
+        """Write with the next group commit, all of it or nothing. ``work`` is the jobs' business."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,10 +199,10 @@ class SessionRegistry:
         ticket.on_done(settle)
         return ticket
 
-    def close(self, session: Session) -> Ticket:
-        """Forget the session and free its key; it comes back if that cannot be made durable."""
+    def close(self, session: Session, work: WorkPart | None = None) -> Ticket:
+        """Forget the session and free its key; it comes back if that cannot be made durable, ``work`` with it."""
         self._drop(session)
-        ticket = self._journal.put_session(session.record(closed=True))
+        ticket = self._journal.put_session(session.record(closed=True), work=work)
 
         def settle(done: Ticket) -> None:
             if done.error is not None and (session.profile, session.key) not in self._by_key:
@@ -233,15 +238,21 @@ class SessionRegistry:
             InvalidParams: The id is empty or too long.
         """
         _check_name("turn", turn)
-        return self._save_turns(session, session.begin_turn(turn, user=user, counted=counted, now_us=self._clock()))
+        return self.save_turns(session, session.begin_turn(turn, user=user, counted=counted, now_us=self._clock()))
 
-    def end_turn(self, session: Session, turn: str, status: TurnStatus) -> Ticket:
-        """End a turn.
+    def end_turn(self, session: Session, turn: str, status: TurnStatus) -> list[TurnRecord]:
+        """End a turn in memory; what is returned is for ``save_turns``, which makes it durable.
 
         Raises:
             InvalidRequest: It was never begun.
         """
-        return self._save_turns(session, session.end_turn(turn, status, now_us=self._clock()))
+        return session.end_turn(turn, status, now_us=self._clock())
+
+    def save_turns(self, session: Session, turns: Sequence[TurnRecord], work: WorkPart | None = None) -> Ticket:
+        """Make turns durable, in one with what their end brings about for jobs; nothing to do if they were already."""
+        if not turns and work is None and session.saved is not None and not _save_failed(session):
+            return session.saved
+        return self._save(session, turns=turns, work=work)
 
     # -- staleness ----------------------------------------------------------------------------------------------
 
@@ -329,18 +340,20 @@ class SessionRegistry:
         if not waiting:
             self._untold.pop(session.profile, None)
 
-    def _save(self, session: Session, *, with_snapshot: bool = False, turns: Sequence[TurnRecord] = ()) -> Ticket:
+    def _save(
+        self,
+        session: Session,
+        *,
+        with_snapshot: bool = False,
+        turns: Sequence[TurnRecord] = (),
+        work: WorkPart | None = None,
+    ) -> Ticket:
         session.stored_us = session.seen_us
         snapshot = None
         if with_snapshot and session.frozen is not None:
             snapshot = SnapshotRecord(id=session.frozen.record_id, body=session.frozen.encode())
-        session.saved = self._journal.put_session(session.record(), snapshot, turns)
+        session.saved = self._journal.put_session(session.record(), snapshot, turns, work)
         return session.saved
-
-    def _save_turns(self, session: Session, turns: Sequence[TurnRecord]) -> Ticket:
-        if not turns and session.saved is not None and not _save_failed(session):
-            return session.saved
-        return self._save(session, turns=turns)
 
     def _expire(self) -> None:
         """Close what is idle for too long or too many; the oldest come first in the table."""

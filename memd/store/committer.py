@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from memd.store.records import SessionRecord, SnapshotRecord, TurnRecord
     from memd.store.reserve import Reserve
     from memd.store.threads import Runner
+    from memd.store.work import WorkPart
 
 T = TypeVar("T")
 
@@ -141,10 +142,15 @@ class Committer:
         self._urgent = True
 
     def put_session(
-        self, record: SessionRecord, snapshot: SnapshotRecord | None = None, turns: Sequence[TurnRecord] = ()
+        self,
+        record: SessionRecord,
+        snapshot: SnapshotRecord | None = None,
+        turns: Sequence[TurnRecord] = (),
+        work: WorkPart | None = None,
     ) -> Ticket:
-        """Make a session durable with the next group; the ticket settles then (result None) or fails."""
-        part = Part(sessions=[record], snapshots=[snapshot] if snapshot is not None else [], turns=list(turns))
+        """Make a session durable with the next group, and ``work`` in one with it; the ticket settles then, or fails."""
+        snapshots = [snapshot] if snapshot is not None else []
+        part = Part(sessions=[record], snapshots=snapshots, turns=list(turns), work=work)
         ticket = Ticket()
         item = self._put(part, None, None)
         item.ticket = ticket

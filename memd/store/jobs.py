@@ -6,6 +6,7 @@ means, when a job runs. Runs in the journal's thread, between groups; writing is
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
@@ -13,9 +14,12 @@ import msgspec
 from memd.store.work import CompactionRecord, JobRecord, MessageRecord, SpendingRecord, TallyRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
+    from memd.errors import StoreError
+    from memd.store.committer import Committer
     from memd.store.journal import Journal
+    from memd.store.records import Part
     from memd.store.work import RangeRecord
 
 R = TypeVar("R")
@@ -29,6 +33,69 @@ _job = msgspec.msgpack.Decoder(JobRecord)
 _message = msgspec.msgpack.Decoder(MessageRecord)
 _tally = msgspec.msgpack.Decoder(TallyRecord)
 _COMPACTION = ("profile", "session", "epoch", "us", "state", "job", "reason")
+
+
+class JobJournal:
+    """The journal as jobs use it: parts in, records out, through the committer that owns it.
+
+    Every question raises ``StoreError`` while the journal cannot be read.
+    """
+
+    def __init__(self, committer: Committer) -> None:
+        self._committer = committer
+
+    def __repr__(self) -> str:
+        return f"<JobJournal of {self._committer!r}>"
+
+    def put(self, part: Part, committed: Callable[[], None], failed: Callable[[StoreError], None]) -> None:
+        """Make a part durable with the next group; one of the two is called then."""
+        self._committer.put(part, committed, failed)
+
+    def add(self, part: Part, committed: Callable[[], None] | None = None) -> None:
+        """Let a part ride with a group within a second; should that fail, nobody is told."""
+        self._committer.add(part, committed)
+
+    async def live(self) -> list[JobRecord]:
+        """Every job that has not ended."""
+        return await self._committer.query(live_jobs, self._committer.journal)
+
+    async def job(self, profile: str, job: str) -> JobRecord | None:
+        """One job, ended or not."""
+        return await self._committer.query(job_of, self._committer.journal, profile, job)
+
+    async def by_key(self, profile: str, key: str) -> JobRecord | None:
+        """The job of this key, ended or not."""
+        return await self._committer.query(job_by_key, self._committer.journal, profile, key)
+
+    async def listed(self, profile: str, *, session: str | None = None, limit: int = 50) -> list[JobRecord]:
+        """The newest jobs of a profile."""
+        asked = partial(jobs_of, self._committer.journal, profile, session=session, limit=limit)
+        return await self._committer.query(asked)
+
+    async def messages(self, ranges: Sequence[RangeRecord]) -> list[MessageRecord]:
+        """The copies in these ranges."""
+        return await self._committer.query(messages_of, self._committer.journal, ranges)
+
+    async def tallies(self) -> list[TallyRecord]:
+        """Every count."""
+        return await self._committer.query(tallies, self._committer.journal)
+
+    async def last_agent_writes(self) -> dict[str, int]:
+        """When an agent last changed a store, by session."""
+        return await self._committer.query(last_agent_writes, self._committer.journal)
+
+    async def compaction(self, profile: str, session: str, epoch: str) -> CompactionRecord | None:
+        """What became of one compaction."""
+        return await self._committer.query(compaction_of, self._committer.journal, profile, session, epoch)
+
+    async def compactions(self, profile: str, *, state: str, since_us: int = 0) -> list[CompactionRecord]:
+        """The compactions of a profile in one state."""
+        asked = partial(compactions_of, self._committer.journal, profile, state=state, since_us=since_us)
+        return await self._committer.query(asked)
+
+    async def spent(self, day: int) -> list[SpendingRecord]:
+        """What each profile spent on a day."""
+        return await self._committer.query(spent, self._committer.journal, day)
 
 
 def live_jobs(journal: Journal) -> list[JobRecord]:
@@ -109,6 +176,7 @@ def prune_jobs(journal: Journal, old_us: int) -> int:
     run = journal.connection.execute
     deleted = run("DELETE FROM job WHERE done_us IS NOT NULL AND done_us<?", (old_us,)).rowcount
     deleted += run("DELETE FROM compaction WHERE us<?", (old_us,)).rowcount
+    deleted += run("DELETE FROM tally WHERE session<>'' AND us<?", (old_us,)).rowcount
     deleted += run("DELETE FROM spending WHERE day<?", (old_us // 86_400_000_000,)).rowcount
     for (profile,) in run("SELECT DISTINCT profile FROM job").fetchall():
         extra = "SELECT id FROM job WHERE profile=? AND done_us IS NOT NULL ORDER BY done_us DESC LIMIT -1 OFFSET ?"

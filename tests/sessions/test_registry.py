@@ -112,7 +112,7 @@ def test_the_same_bytes_over_a_restart(kept: Kept) -> None:
     kept.add("a")
     session = kept.open(key="k", parent="p", endpoint="http://127.0.0.1:8080/v1")
     kept.registry.begin_turn(session, "t1", user=True, counted=True)
-    kept.registry.end_turn(session, "t1", "completed")
+    kept.registry.save_turns(session, kept.registry.end_turn(session, "t1", "completed"))
     kept.add("b")
     kept.registry = kept.restarted()
     again = kept.open(key="k")
@@ -253,11 +253,11 @@ def test_a_turn_is_stored_when_it_begins_and_ends(kept: Kept) -> None:
     session = kept.open()
     kept.registry.begin_turn(session, "t1", user=True, counted=True)
     kept.registry.begin_turn(session, "t2", user=True, counted=True)
-    kept.registry.end_turn(session, "t2", "completed")
+    kept.registry.save_turns(session, kept.registry.end_turn(session, "t2", "completed"))
     expected = [("t1", "open"), ("t1", "interrupted"), ("t2", "open"), ("t2", "completed")]
     assert expected == [(record.turn, record.status) for record in kept.journal.turns]
     commits = kept.journal.commits
-    assert kept.registry.end_turn(session, "t2", "completed").done
+    assert kept.registry.save_turns(session, kept.registry.end_turn(session, "t2", "completed")).done
     assert commits == kept.journal.commits
     with pytest.raises(InvalidParams, match="turn: 1 to 200 bytes"):
         kept.registry.begin_turn(session, "", user=True, counted=True)

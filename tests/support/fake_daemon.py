@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from memd.errors import WireError
     from memd.profile.values import Caller, Notice
     from memd.protocol.types import ErrorsForm, Role
+    from memd.store.work import WorkPart
 
 
 class FakeClock:
@@ -62,13 +63,18 @@ class MemoryJournal:
         self.sessions: dict[str, SessionRecord] = {}
         self.snapshots: dict[str, SnapshotRecord] = {}
         self.turns: list[TurnRecord] = []
+        self.work: list[WorkPart] = []
         self.commits = 0
         self.hold = False
         self.error: WireError | None = None
         self._waiting: list[Ticket] = []
 
     def put_session(
-        self, record: SessionRecord, snapshot: SnapshotRecord | None = None, turns: Sequence[TurnRecord] = ()
+        self,
+        record: SessionRecord,
+        snapshot: SnapshotRecord | None = None,
+        turns: Sequence[TurnRecord] = (),
+        work: WorkPart | None = None,
     ) -> Ticket:
         ticket = Ticket()
         if self.error is not None:
@@ -78,6 +84,8 @@ class MemoryJournal:
         if snapshot is not None:
             self.snapshots[snapshot.id] = snapshot
         self.turns.extend(turns)
+        if work is not None:
+            self.work.append(work)
         self._waiting.append(ticket)
         if not self.hold:
             self.commit()

@@ -37,7 +37,10 @@ def turn_begin(context: Context, params: p.TurnBegin) -> Pending:
 def turn_end(context: Context, params: p.TurnEnd) -> Pending:
     """End a turn. Reviews are not there yet, so none is planned."""
     session = context.session(params.session)
-    return after(context.services.sessions.end_turn(session, params.turn, params.status), results.TurnEnded)
+    sessions = context.services.sessions
+    return after(
+        sessions.save_turns(session, sessions.end_turn(session, params.turn, params.status)), results.TurnEnded
+    )
 
 
 METHODS = (
