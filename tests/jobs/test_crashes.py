@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 import pytest
 import trio
 from support.jobs import Commits, JobWorld, review
-from trio.testing import MockClock
 
 from memd.errors import ReviewFailed
 from memd.jobs.schedule import MOST_TRIES
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from trio.testing import MockClock
 
 DOWN = ReviewFailed("connection refused")
 POINTS = ["queued", "leased", "running", "waiting", "decided", "committed", "done"]
