@@ -10,6 +10,8 @@ from typing import Any
 
 import msgspec
 
+from memd.store.work import WorkPart
+
 
 class ChangeRecord(msgspec.Struct, array_like=True):
     """One entry's change inside a revision. Texts are UTF-8 bytes, undecodable ones as they are on disk."""
@@ -199,7 +201,7 @@ class Part(msgspec.Struct, kw_only=True):
 
     ``undone`` marks revisions as undone by another (or by none again); ``checkpoints`` are file checkpoints
     (store, revision); ``forget`` are request ids taken back by a compensating revision; ``approved`` are texts that a person
-    lets into prompts (store, SHA-256, microseconds).
+    lets into prompts (store, SHA-256, microseconds); ``work`` is what concerns jobs.
     """
 
     revisions: list[RevisionRecord] = []
@@ -217,6 +219,7 @@ class Part(msgspec.Struct, kw_only=True):
     forget: list[tuple[str, str]] = []
     proposals: list[ProposalRecord] = []
     approved: list[tuple[int, bytes, int]] = []
+    work: WorkPart | None = None
 
     @property
     def weight(self) -> int:
@@ -226,6 +229,7 @@ class Part(msgspec.Struct, kw_only=True):
             + sum(len(item.data) for item in self.preimages)
             + sum(len(op.content or op.new_text or "") for item in self.proposals for op in item.operations)
             + 300 * (len(self.revisions) + len(self.events) + len(self.requests) + len(self.proposals))
+            + (self.work.weight if self.work is not None else 0)
         )
 
     @property

@@ -132,6 +132,7 @@ class _Run:
         self._map("turn", {"turn": self._mask.text})
         self._map("proposal", {"body": self._proposal})
         self._approved()
+        self._work()
         run("INSERT OR REPLACE INTO meta VALUES (?, 1)", (PENDING,))
 
     def _rows(self, table: str, columns: str, order: str) -> Iterator[tuple[Any, ...]]:
@@ -246,6 +247,14 @@ class _Run:
         self._connection.executemany("DELETE FROM approved WHERE store=? AND text_hash=?", found)
         self.counts["approved"] = len(found)
 
+    def _work(self) -> None:
+        """What reviews and flushes know: copies of messages, what jobs want and were refused, names that clients gave."""
+        text = self._mask.text
+        self._map("message", {"body": self._mask.packed})
+        self._map("job", {"key": text, "body": self._mask.packed})
+        self._map("tally", {"body": self._mask.packed})
+        self._map("compaction", {"epoch": text, "reason": text})
+
     def _sessions(self) -> None:
         """Ended sessions go, and snapshots nobody has; the others' are masked and get the hash of what they are now."""
         run = self._connection.execute
@@ -265,10 +274,14 @@ class _Run:
 
 
 _KEYS = {
+    "compaction": ("profile", "session", "epoch"),
     "event": ("seq",),
+    "job": ("id",),
+    "message": ("owner", "number"),
     "proposal": ("profile", "id"),
     "refusal": ("id",),
     "session": ("id",),
+    "tally": ("profile", "session"),
     "turn": ("session", "turn"),
 }
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from memd.store.clock import DAY_US
+from memd.store.jobs import prune_jobs
 from memd.store.proposals import prune_proposals
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def prune(journal: Journal, policy: Policy, now_us: int) -> int:
             deleted += _prune_preimages(journal, row.id)
         deleted += _prune_sessions(journal)
         deleted += prune_proposals(journal, now_us - policy.keep_days * DAY_US)
+        deleted += prune_jobs(journal, now_us - policy.keep_days * DAY_US)
         connection.execute("COMMIT")
     except BaseException:
         with contextlib.suppress(sqlite3.Error):  # SQLite may have rolled back by itself

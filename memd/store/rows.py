@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from memd.store.records import ChangeRecord, EntryRecord, EventRecord, RenderingRecord, RevisionRecord
+from memd.store.work_rows import write_work
 
 if TYPE_CHECKING:
     import sqlite3
@@ -71,6 +72,8 @@ def write_part(connection: sqlite3.Connection, part: Part) -> None:
     if part.sessions or part.snapshots or part.turns:
         _write_sessions(connection, part)
     _write_rare(connection, part)
+    if part.work is not None:
+        write_work(connection, part.work, insert)
 
 
 def revision_from(row: tuple[Any, ...]) -> RevisionRecord:

@@ -18,7 +18,7 @@ from memd.store.place import let_go
 if TYPE_CHECKING:
     from pathlib import Path
 
-VERSION = 2
+VERSION = 3
 
 SCHEMA = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -58,6 +58,21 @@ CREATE TABLE proposal(profile TEXT NOT NULL, id TEXT NOT NULL, us INTEGER NOT NU
 CREATE INDEX proposal_settled ON proposal(settled_us) WHERE settled_us IS NOT NULL;
 CREATE TABLE approved(store INTEGER NOT NULL, text_hash BLOB NOT NULL, us INTEGER NOT NULL,
   PRIMARY KEY(store, text_hash)) WITHOUT ROWID;
+""",
+    3: """
+CREATE TABLE message(owner TEXT NOT NULL, number INTEGER NOT NULL, profile TEXT NOT NULL, us INTEGER NOT NULL,
+  body BLOB NOT NULL, PRIMARY KEY(owner, number)) WITHOUT ROWID;
+CREATE INDEX message_us ON message(profile, us);
+CREATE TABLE job(id TEXT PRIMARY KEY, profile TEXT NOT NULL, session TEXT NOT NULL, key TEXT NOT NULL,
+  state TEXT NOT NULL, us INTEGER NOT NULL, done_us INTEGER, body BLOB NOT NULL, UNIQUE(profile, key)) WITHOUT ROWID;
+CREATE INDEX job_us ON job(profile, us);
+CREATE INDEX job_live ON job(us) WHERE done_us IS NULL;
+CREATE TABLE tally(profile TEXT NOT NULL, session TEXT NOT NULL, us INTEGER NOT NULL, body BLOB NOT NULL,
+  PRIMARY KEY(profile, session)) WITHOUT ROWID;
+CREATE TABLE compaction(profile TEXT NOT NULL, session TEXT NOT NULL, epoch TEXT NOT NULL, us INTEGER NOT NULL,
+  state TEXT NOT NULL, job TEXT, reason TEXT, PRIMARY KEY(profile, session, epoch)) WITHOUT ROWID;
+CREATE TABLE spending(profile TEXT NOT NULL, day INTEGER NOT NULL, input INTEGER NOT NULL, cached INTEGER NOT NULL,
+  output INTEGER NOT NULL, PRIMARY KEY(profile, day)) WITHOUT ROWID;
 """,
 }
 """What each version added to ``SCHEMA``, which is version 1. A new journal goes through all of them, an older one through

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from support.faults import FailingJournal
 
 from memd.errors import Busy, IoFailure, NoSpace
@@ -30,6 +31,7 @@ from memd.store.records import (
     SnapshotRecord,
     TurnRecord,
 )
+from memd.store.work import CompactionRecord, DeskRecord, JobRecord, MessageRecord, TallyRecord, WorkPart
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -124,6 +126,28 @@ def everything() -> Part:
             TurnRecord(session="s1", turn="t hunter2", user=True, status="open", us=1),
             TurnRecord(session="s3", turn="t", user=True, status="open", us=1),
         ],
+        work=everything_of_jobs(),
+    )
+
+
+def everything_of_jobs() -> WorkPart:
+    """The same for what reviews and flushes keep."""
+    message = MessageRecord(owner="s1", number=1, profile="p", us=1, role="user", text="my pin is hunter2")
+    job = JobRecord(id="j1", profile="p", kind="flush", session="s1", key="flush:s1:hunter2", us=1)
+    tally = TallyRecord(profile="p", session="s1", us=1, turn="t hunter2")
+    epoch = CompactionRecord(profile="p", session="s1", epoch="e hunter2", us=1, state="flushed", job="j1")
+    return WorkPart(
+        messages=[
+            message,
+            replace(message, number=2, role="tool", text="", withheld=TEXT),
+            replace(message, number=3, text="x"),
+        ],
+        jobs=[
+            replace(job, operations=[DeskRecord("memory", "add", TEXT)], reason="said hunter2", summary=TEXT),
+            replace(job, id="j2", key="k"),
+        ],
+        tallies=[tally, replace(tally, session="s3", turn="t")],
+        compactions=[epoch, replace(epoch, epoch="e")],
     )
 
 
@@ -136,7 +160,8 @@ def test_each_table_is_counted_and_clean(journal: Journal) -> None:
     done = redaction.redact(journal, MASK, live=frozenset({LIVE}))
     assert {
         "revision": 3, "rendering": 1, "preimage": 1, "event": 1, "request": 3, "refusal": 1, "session": 2,
-        "snapshot": 2, "turn": 1, "proposal": 1, "approved": 1, "set_aside": 0,
+        "snapshot": 2, "turn": 1, "proposal": 1, "approved": 1, "message": 2, "job": 1, "tally": 1, "compaction": 1,
+        "set_aside": 0,
     } == done.tables  # fmt: skip
     assert frozenset({1, 2, 3}) == done.revisions
     journal.close(clean=True)

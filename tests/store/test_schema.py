@@ -133,6 +133,25 @@ def test_an_older_journal_gets_what_it_lacks(tmp_path: Path) -> None:
     assert content == path.read_bytes()
 
 
+def test_a_journal_of_version_2_gets_only_what_it_lacks(tmp_path: Path) -> None:
+    """What waited for a person in it still does."""
+    path = tmp_path / "journal.db"
+    _make_old(path)
+    old = sqlite3.connect(path)
+    old.executescript(UPGRADES[2])
+    old.execute("INSERT INTO proposal VALUES ('p', 'p-1', 1, NULL, x'80')")
+    old.execute("PRAGMA user_version=2")
+    old.commit()
+    old.close()
+    connection = connect(path)
+    new = connect(tmp_path / "new.db")
+    assert _shape(connection) == _shape(new)
+    new.close()
+    assert [("p-1",)] == connection.execute("SELECT id FROM proposal").fetchall()
+    connection.close()
+    assert VERSION == header_version(path)
+
+
 def test_an_upgrade_that_a_crash_interrupts_begins_again(tmp_path: Path) -> None:
     """It is one transaction: the journal is of one version or of the other."""
     path = tmp_path / "journal.db"
