@@ -27,6 +27,9 @@ from memd.dispatch.dispatcher import Dispatcher
 from memd.dispatch.handlers import method_table
 from memd.dispatch.hub import EventHub
 from memd.errors import NoSpace, OwnedElsewhere, ProfileOwned, StartupError, StoreError
+from memd.jobs import Jobs, Parts
+from memd.jobs.bringing import bring_in
+from memd.jobs.reviewing import workers_for
 from memd.limits import raise_descriptor_limit
 from memd.operation import Operation, extend_start
 from memd.profile.profiles import Profiles
@@ -34,6 +37,7 @@ from memd.protocol.discover import discovery
 from memd.sessions.registry import SessionRegistry
 from memd.store.clock import Clock
 from memd.store.committer import Committer
+from memd.store.jobs import JobJournal
 from memd.store.journal import Journal, Opened
 from memd.store.locks import Ownership
 from memd.store.place import make_directory
@@ -200,14 +204,17 @@ class Daemon:
         sessions = SessionRegistry(
             committer, clock=self.clock.now_us, token=os.urandom, keep_days=self.settings.sessions.keep_days
         )
-        records, snapshots, _ = await committer.query(committer.journal.sessions)
+        records, snapshots, turns = await committer.query(committer.journal.sessions)
         for lost in sessions.load(records, snapshots):
             self.log.warning("session_damaged", session=lost)
         table = method_table()
         describe = functools.cache(lambda: discovery(table))
+        jobs = self._jobs(profiles, committer)
+        await jobs.load(turns)
         services = Services(
             profiles=profiles.by_name,
             sessions=sessions,
+            jobs=jobs,
             hub=EventHub(sessions),
             control=operation,
             settings=lambda: self.settings,
@@ -223,6 +230,7 @@ class Daemon:
         async with trio.open_nursery() as nursery:
             await nursery.start(dispatcher.run)
             await nursery.start(operation.run)
+            nursery.start_soon(functools.partial(jobs.run, alive=sessions.__contains__))
             async with trio.open_nursery() as serving:
                 await serving.start(server.run, listeners)
                 self._announce(profiles, listeners)
@@ -237,6 +245,19 @@ class Daemon:
                 server.close()
                 serving.cancel_scope.deadline = trio.current_time() + FAREWELL_S
             nursery.cancel_scope.cancel()
+
+    def _jobs(self, profiles: Profiles, committer: Committer) -> Jobs:
+        return Jobs(
+            Parts(
+                journal=JobJournal(committer),
+                profiles=profiles.by_name,
+                workers=workers_for,
+                commit=bring_in,
+                clock=self.clock.now_us,
+                token=os.urandom,
+                on_bug=self._log_bug,
+            )
+        )
 
     def server_options(self) -> ServerOptions:
         """Bounds of the server under the present settings."""

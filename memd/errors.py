@@ -222,12 +222,12 @@ class NoSuchSession(RequestError):
 
 
 class NoSuchJob(RequestError):
-    """Unknown job."""
+    """Unknown job, or nothing to make one of (then ``message`` says of what)."""
 
     code, wire_name = 38, "no_such_job"
 
-    def __init__(self, job: str) -> None:
-        super().__init__(f"no job {job!r}")
+    def __init__(self, job: str = "", *, message: str = "") -> None:
+        super().__init__(message or f"no job {job!r} in this profile; jobs.list shows what there is")
 
 
 class NoSuchRevision(RequestError):

@@ -60,6 +60,7 @@ class Operation:
         self._started_us = daemon.clock.now_us()
         self._notices: dict[str, Notice] = {}
         self._created: dict[str, str] = {}  # profiles made at run time, and their directories
+        self._heard: set[str] = set()  # profiles whose events jobs listen to
         self._redacting = trio.Lock()
         self._wall_offset_us = self._offset_us()
         if opened.damaged:
@@ -78,8 +79,8 @@ class Operation:
         self._server = server
         self._dispatcher = dispatcher
         self._services = services
-        for profile in self._profiles.by_name.values():
-            services.hub.attach(profile)
+        for name in self._profiles.by_name:
+            self._attach(name)
         self._tell_weakened()
 
     # -- Control ------------------------------------------------------------------------------------------------
@@ -116,7 +117,8 @@ class Operation:
             Notice("profile_unavailable", f"{name}: {error.message}", {"profile": name, "error": error.wire_name})
             for name, error in self._profiles.problems.items()
         ]
-        return [*self._notices.values(), *problems]
+        jobs = self._services.jobs.notices() if self._services is not None else ()
+        return [*self._notices.values(), *problems, *jobs]
 
     async def reload(self) -> None:
         """Read the settings again; a bad file keeps the old ones.
@@ -189,6 +191,8 @@ class Operation:
                 await erasing.choose(profile, text=text, revision=revision)
                 masked = await erasing.from_files(caller)
                 sessions = await self._redact_sessions(self._services, erasing) if self._services else 0
+                if self._services is not None:
+                    self._services.jobs.redact(erasing.mask)
                 tables = (await erasing.from_journal()).tables
             tables["session"] += sessions
             return Redaction(tables, [item.revision for item in masked], list(erasing.notices()))
@@ -365,7 +369,11 @@ class Operation:
 
     def _attach(self, name: str) -> None:
         if self._services is not None and name in self._profiles.by_name:
-            self._services.hub.attach(self._profiles.by_name[name])
+            profile = self._profiles.by_name[name]
+            self._services.hub.attach(profile)
+            if name not in self._heard:
+                self._heard.add(name)
+                profile.events.subscribe(self._services.jobs.heard)
 
     def _tell_weakened(self) -> None:
         keys = config.weakened(self._daemon.settings)

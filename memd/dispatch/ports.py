@@ -164,6 +164,15 @@ class Profile(Protocol):
     def mask(self, text: str) -> str:
         """The text with its secrets masked."""
 
+    def masking_is_slow(self, texts: Sequence[str]) -> bool:
+        """True if masking all of these would hold up the event loop."""
+
+    def mask_all(self, texts: Sequence[str]) -> list[str]:
+        """Texts with their secrets masked, here and now; nothing of them is remembered."""
+
+    async def masked(self, texts: Sequence[str]) -> list[str]:
+        """The same in a thread."""
+
     async def check(self, text: str) -> tuple[tuple[Finding, ...], Verdict]:
         """What the rules say about a text that is not in memory."""
 

@@ -3,3 +3,24 @@
 What comes in: copies of messages, turns that end, compactions, settings. What goes out: jobs, and what they commit through the
 profile's writer like anybody else. What must not be here: wire types, files, SQL.
 """
+
+from __future__ import annotations
+
+from memd.jobs.copies import Said, Source, records_of, texts_of
+from memd.jobs.counting import TurnEnd
+from memd.jobs.ports import Found, JobCommit, Used
+from memd.jobs.service import Jobs, JobStatistics, Parts
+
+__all__ = [
+    "Found",
+    "JobCommit",
+    "JobStatistics",
+    "Jobs",
+    "Parts",
+    "Said",
+    "Source",
+    "TurnEnd",
+    "Used",
+    "records_of",
+    "texts_of",
+]

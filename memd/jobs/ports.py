@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from memd.config import ProfileSettings
+    from memd.deferred import Ticket
     from memd.errors import StoreError
     from memd.profile.stored import (
         CompactionRecord,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
         SpendingRecord,
         TallyRecord,
     )
-    from memd.profile.values import StoreState, Target
+    from memd.profile.values import Mutation, StoreState, Target
 
 
 class Journal(Protocol):
@@ -69,6 +70,16 @@ class Journal(Protocol):
         """What each profile spent on a day."""
 
 
+class Masking(Protocol):
+    """Texts that are to be hidden, as ``memd.store.masking`` hides them."""
+
+    def text(self, text: str) -> str:
+        """A text without them."""
+
+    def packed(self, data: bytes) -> bytes:
+        """A MessagePack value without them."""
+
+
 class Events(Protocol):
     """The events of one profile, as ``memd.profile.events`` has them."""
 
@@ -79,8 +90,8 @@ class Events(Protocol):
         """Pass them on."""
 
 
-class JobProfile(Protocol):
-    """A profile as a job sees it."""
+class Named(Protocol):
+    """A profile as counting sees it."""
 
     @property
     def name(self) -> str:
@@ -90,12 +101,19 @@ class JobProfile(Protocol):
     def settings(self) -> ProfileSettings:
         """What holds for it now."""
 
+
+class JobProfile(Named, Protocol):
+    """A profile as a job sees it."""
+
     @property
     def events(self) -> Events:
         """What happens in it."""
 
     def state(self, target: Target) -> StoreState:
         """The published state of a store."""
+
+    def submit(self, mutation: Mutation) -> Ticket:
+        """Queue a change; the result is ``Committed``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,14 @@ it is durable.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
+import msgspec
 import trio
 from msgspec.structs import replace
 
-from memd.errors import NoSuchJob, StoreError
+from memd.errors import Conflict, NoSuchJob, StoreError
 from memd.jobs import states
 from memd.jobs.counting import is_of_rest
 from memd.profile.stored import EventRecord, JobRecord, Part, WorkPart
@@ -23,8 +25,11 @@ from memd.profile.stored import EventRecord, JobRecord, Part, WorkPart
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from memd.jobs.ports import JobProfile, Journal
+    from memd.jobs.ports import JobProfile, Journal, Masking
     from memd.jobs.states import Outcome
+
+_encode = msgspec.msgpack.encode
+_decoder = msgspec.msgpack.Decoder(JobRecord)
 
 AGAIN_S = 1.0
 """Between attempts to make a job's end durable while the journal refuses."""
@@ -48,6 +53,7 @@ class JobQueue:
         self._reserved: set[str] = set()
         self._ended: dict[str, trio.Event] = {}
         self._failures: dict[tuple[str, str, str], int] = {}
+        self.outcomes: Counter[str] = Counter()
 
     def __repr__(self) -> str:
         return f"<JobQueue {len(self._jobs)} jobs>"
@@ -74,6 +80,10 @@ class JobQueue:
     def queued(self) -> list[JobRecord]:
         """Those that may be taken."""
         return [job for job in self.live() if job.state == "queued" and job.id not in self._reserved]
+
+    def free(self, job: JobRecord) -> bool:
+        """True unless the job is being accepted, extended or cancelled at this moment."""
+        return job.id not in self._reserved
 
     def extendable(self, profile: str, session: str) -> JobRecord | None:
         """The review of a session (``""``: of those that have ended) that has not begun, and so can take in more turns."""
@@ -142,6 +152,18 @@ class JobQueue:
         self.changed()
         return job
 
+    def hurry(self, job: JobRecord) -> JobRecord:
+        """A job that waits is queued now, and no client is waited for.
+
+        Raises:
+            Conflict: It is at work, or has ended.
+        """
+        if job.state not in ("queued", "waiting"):
+            msg = f"{job.id} is {job.state}: only a job that waits can be run now"
+            raise Conflict(msg, reason="not_waiting", current=job.state)
+        job = replace(job, offered_us=0)
+        return self.move(states.wake(job) if states.may(job, "wake") else job)
+
     async def keep(self, job: JobRecord) -> None:
         """A job is this now; durable on return.
 
@@ -184,10 +206,12 @@ class JobQueue:
         await self._end(ended)
         return ended
 
-    def redact(self, mask: Callable[[str], str], packed: Callable[[JobRecord], JobRecord]) -> None:
-        """Mask texts in the jobs that live; ``packed`` masks a whole record, ``mask`` a single text."""
-        self._jobs = {job.id: replace(packed(job), id=job.id) for job in self._jobs.values()}
-        self._failures = {(p, s, mask(turn)): count for (p, s, turn), count in self._failures.items()}
+    def redact(self, mask: Masking) -> None:
+        """Mask texts in the jobs that live, wherever in them they are."""
+        for job in list(self._jobs.values()):
+            masked = _decoder.decode(mask.packed(_encode(job)))
+            self._jobs[job.id] = replace(masked, id=job.id, key=mask.text(job.key))
+        self._failures = {(p, s, mask.text(turn)): count for (p, s, turn), count in self._failures.items()}
 
     # -- inside -------------------------------------------------------------------------------------------------
 
@@ -199,6 +223,7 @@ class JobQueue:
         while not await self._try(part):  # noqa: ASYNC110 - what is waited for is a disk
             await trio.sleep(AGAIN_S)
         self._jobs.pop(ended.id, None)
+        self.outcomes[ended.outcome or ""] += 1
         self._ended.pop(ended.id, trio.Event()).set()
         self.changed()
 

@@ -134,26 +134,20 @@ class Schedule:
 
     def _choose(self, job: JobRecord, profile: JobProfile, now_us: int) -> Decision:
         """The first reviewer that can; one that is merely busy is waited for, one that is down or too expensive is not."""
-        over = self._passed(job)
-        holds: list[Hold] = []
-        ends: list[End] = []
-        for worker in self._workers(profile):
+        workers = self._workers(profile)
+        if not workers:
+            return Hold(now_us + UNSERVED_US, "no reviewer can be used at the moment ([review] reviewer, fallback)")
+        over = self.passed_over.get(job.id, set())
+        problems: list[Hold | End] = []
+        for worker in workers:
             if (worker.kind, worker.endpoint) in over:
                 continue
             problem = self._problem(job, profile, worker, now_us)
-            if isinstance(problem, Hold):
-                holds.append(problem)
-            elif isinstance(problem, End):
-                ends.append(problem)
-            elif self._lanes.is_busy(lane_of(worker, job)):
-                return Wait(None)
-            else:
-                return Start(worker, lane_of(worker, job))
-        if holds:
-            return min(holds, key=lambda hold: hold.until_us)
-        if ends:
-            return ends[0]
-        return End("failed", job.reason or "there is no reviewer that could do it ([review] reviewer, fallback)")
+            if problem is None:
+                lane = lane_of(worker, job)
+                return Wait(None) if self._lanes.is_busy(lane) else Start(worker, lane)
+            problems.append(problem)
+        return _least(problems) or End("failed", job.reason or "no reviewer could do it ([review] reviewer, fallback)")
 
     def _problem(self, job: JobRecord, profile: JobProfile, worker: Worker, now_us: int) -> Hold | End | None:
         review = profile.settings.review
@@ -168,5 +162,8 @@ class Schedule:
         down = self._lanes.down(lane_of(worker, job), now_us)
         return Hold(down.until_us, down.reason) if down is not None else None
 
-    def _passed(self, job: JobRecord) -> set[tuple[str, str | None]]:
-        return self.passed_over.get(job.id, set())
+
+def _least(problems: Sequence[Hold | End]) -> Hold | End | None:
+    """What to do where every reviewer has a problem: wait for the first that will be able again, if any will."""
+    holds = [one for one in problems if isinstance(one, Hold)]
+    return min(holds, key=lambda hold: hold.until_us) if holds else next(iter(problems), None)

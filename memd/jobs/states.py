@@ -78,7 +78,8 @@ def may(job: JobRecord, move: Move) -> bool:
 
 def lease(job: JobRecord, *, token: str, holder: Holder, until_us: int) -> JobRecord:
     """Taken by a holder, until a time."""
-    return _moved(job, "lease", lease=token, holder=holder, lease_us=until_us, attempts=job.attempts + 1, reason=None)
+    reason = job.reason if job.decided else None  # why what is decided is only a part
+    return _moved(job, "lease", lease=token, holder=holder, lease_us=until_us, attempts=job.attempts + 1, reason=reason)
 
 
 def begin(job: JobRecord, *, now_us: int) -> JobRecord:

@@ -71,6 +71,18 @@ class Reading:
         """The text with its secrets masked, for wherever the past is shown."""
         return self.guard.scans.masked(text)
 
+    def masking_is_slow(self, texts: Sequence[str]) -> bool:
+        """True if masking all of these would hold up the event loop."""
+        return self.guard.scans.is_slow(texts)
+
+    def mask_all(self, texts: Sequence[str]) -> list[str]:
+        """Texts with their secrets masked, for copies of conversations: nothing of them is remembered here."""
+        return self.guard.scans.mask_all(texts)
+
+    async def masked(self, texts: Sequence[str]) -> list[str]:
+        """The same in a thread."""
+        return await self.writer.runner.run(self.guard.scans.mask_all, texts)
+
     async def check(self, text: str) -> tuple[Findings, Verdict]:
         """What the rules say about a text that is not in memory; nothing of it is kept."""
         scans = self.guard.scans

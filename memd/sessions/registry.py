@@ -117,6 +117,9 @@ class SessionRegistry:
     def __repr__(self) -> str:
         return f"<SessionRegistry {len(self._sessions)} sessions>"
 
+    def __contains__(self, session_id: str) -> bool:
+        return session_id in self._sessions
+
     def statistics(self) -> SessionStatistics:
         """Counts for status and metrics."""
         return SessionStatistics(

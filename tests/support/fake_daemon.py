@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import trio.testing
+from support.fake_jobs import MemoryJobJournal
 from support.fake_profile import START_US, MemoryProfile
 
 from memd.config import Settings
 from memd.deferred import Ticket
 from memd.dispatch import DaemonStatistics, Dispatcher, EventHub, Services, method_table
 from memd.dispatch.ports import Redaction
+from memd.jobs import JobCommit, Jobs, Parts
 from memd.protocol.messages import Request
 from memd.protocol.results import Discovery
 from memd.sessions import SessionRegistry
@@ -63,7 +65,7 @@ class MemoryJournal:
         self.sessions: dict[str, SessionRecord] = {}
         self.snapshots: dict[str, SnapshotRecord] = {}
         self.turns: list[TurnRecord] = []
-        self.work: list[WorkPart] = []
+        self.jobs = MemoryJobJournal()
         self.commits = 0
         self.hold = False
         self.error: WireError | None = None
@@ -84,8 +86,7 @@ class MemoryJournal:
         if snapshot is not None:
             self.snapshots[snapshot.id] = snapshot
         self.turns.extend(turns)
-        if work is not None:
-            self.work.append(work)
+        self.jobs.take(work)
         self._waiting.append(ticket)
         if not self.hold:
             self.commit()
@@ -200,7 +201,19 @@ class World:
         self.problems: dict[str, WireError] = {}
         self.bugs: list[tuple[str, Exception]] = []
         self.hub = EventHub(self.sessions)
+        self.jobs = Jobs(
+            Parts(
+                journal=self.journal.jobs,
+                profiles={},
+                workers=lambda _: (),
+                commit=_commit_nothing,
+                clock=self.clock,
+                token=CountingToken(),
+                on_bug=lambda name, bug: self.bugs.append((name, bug)),
+            )
+        )
         self.services = Services(
+            jobs=self.jobs,
             profiles=self.profiles,
             sessions=self.sessions,
             hub=self.hub,
@@ -223,6 +236,11 @@ class World:
         if hello:
             client.ok("hello", **hello)
         return client
+
+
+async def _commit_nothing(profile: object, job: object) -> JobCommit:
+    """No job is run in this world."""
+    raise NotImplementedError(profile, job)
 
 
 class Client:

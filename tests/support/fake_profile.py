@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 from support.fake_approvals import FakeApprovals
+from support.fake_masks import Masks
 
 from memd.config import ProfileSettings
 from memd.deferred import Ticket
@@ -81,7 +82,7 @@ class MemoryEvents:
         return fitting, len(found) > limit or seq + 1 < self.lost_before
 
 
-class MemoryProfile:
+class MemoryProfile(Masks):
     """A profile without files. ``outside`` is what ``look`` will find."""
 
     def __init__(self, name: str = "default", *, settings: ProfileSettings | None = None) -> None:

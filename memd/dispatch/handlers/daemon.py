@@ -15,6 +15,7 @@ from memd.protocol import params as p, results
 
 if TYPE_CHECKING:
     from memd.dispatch.context import Context
+    from memd.jobs import JobStatistics
 
 US = 1_000_000
 
@@ -31,6 +32,9 @@ METRICS = (
     ("memd_open_turns", "gauge", "Sessions with an open turn."),
 )
 """Families without labels: name, type, help."""
+
+OUTCOMES = ("ok", "nothing", "partial", "failed", "cancelled")
+"""What a job may come to."""
 
 STORE_METRICS = (
     ("memd_store_chars", "Characters in a store."),
@@ -55,12 +59,22 @@ def status(context: Context, _params: p.DaemonStatus) -> results.StatusResult:
         connections=figures.connections,
         sessions=services.sessions.statistics().sessions,
         profiles=[translate.profile_info(profile) for profile in profiles],
-        jobs={},
+        jobs=_job_figures(services.jobs.statistics()),
         pending=results.Pending(
             count=sum(count for count, _ in pending), oldest_s=max((oldest for _, oldest in pending), default=0)
         ),
         notices=[translate.notice(item) for item in notices],
     )
+
+
+def _job_figures(figures: JobStatistics) -> dict[str, int]:
+    """Living jobs by state, ended ones since the start by outcome, today's tokens in and out, endpoints that do not answer."""
+    return {
+        **figures.states,
+        **{f"ended_{outcome}": figures.outcomes.get(outcome, 0) for outcome in OUTCOMES},
+        "tokens_today": sum(taken + given for taken, _, given in figures.tokens.values()),
+        "endpoints_down": len(figures.down),
+    }
 
 
 def metrics(context: Context, _params: p.DaemonMetrics) -> results.MetricsResult:
@@ -84,6 +98,7 @@ def metrics(context: Context, _params: p.DaemonMetrics) -> results.MetricsResult
         lines += [f"# TYPE {name} {kind}", f"# HELP {name} {text}"]
         lines.append(f"{name}{'_total' if kind == 'counter' else ''} {value}")
     lines += _store_lines(context)
+    lines += _job_lines(services.jobs.statistics())
     return results.MetricsResult(text="\n".join([*lines, "# EOF", ""]))
 
 
@@ -101,6 +116,19 @@ def _store_lines(context: Context) -> list[str]:
     for metric, text in STORE_METRICS:
         lines += [f"# TYPE {metric} gauge", f"# HELP {metric} {text}", *samples[metric]]
     return lines
+
+
+def _job_lines(figures: JobStatistics) -> list[str]:
+    tokens = [sum(column) for column in zip(*figures.tokens.values(), strict=True)] or [0, 0, 0]
+    lines = ["# TYPE memd_jobs gauge", "# HELP memd_jobs Reviews and flushes that have not ended, by state."]
+    lines += [f'memd_jobs{{state="{state}"}} {count}' for state, count in figures.states.items()]
+    lines += ["# TYPE memd_jobs_ended counter", "# HELP memd_jobs_ended Reviews and flushes that ended, by outcome."]
+    lines += [f'memd_jobs_ended_total{{outcome="{one}"}} {figures.outcomes.get(one, 0)}' for one in OUTCOMES]
+    lines += ["# TYPE memd_job_tokens_today gauge", "# HELP memd_job_tokens_today Tokens of today (UTC), by kind."]
+    kinds = ("input", "cached", "output")
+    lines += [f'memd_job_tokens_today{{kind="{kind}"}} {n}' for kind, n in zip(kinds, tokens, strict=True)]
+    lines += ["# TYPE memd_endpoints_down gauge", "# HELP memd_endpoints_down Model endpoints that do not answer."]
+    return [*lines, f"memd_endpoints_down {len(figures.down)}"]
 
 
 async def reload(context: Context, _params: p.DaemonReload) -> results.Empty:

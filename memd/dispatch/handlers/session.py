@@ -107,8 +107,19 @@ def _refreshed(session: Session) -> results.SessionRefreshed:
 
 
 def session_close(context: Context, params: p.SessionClose) -> Pending:
-    """Forget a session."""
-    return after(context.services.sessions.close(context.session(params.session)), results.SessionClosed)
+    """Forget a session; what no review has seen of it is left to the profile, in one with that."""
+    session, jobs = context.session(params.session), context.services.jobs
+    counted = jobs.session_closed(context.profile, session.id)
+    ticket = context.services.sessions.close(session, counted.work)
+    ticket.on_done(lambda done: jobs.settle(counted, durable=done.error is None))
+
+    def closed() -> results.SessionClosed:
+        if counted.job is None:
+            return results.SessionClosed()
+        plan = results.ReviewPlan(job=counted.job.id, placement=jobs.placement(counted.job.id))
+        return results.SessionClosed(review=plan)
+
+    return after(ticket, closed)
 
 
 METHODS = (
