@@ -7,12 +7,13 @@ fulfil in memory. What goes out: types. What must not be here: behaviour.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from memd.config import ProfileSettings
+    from memd.deferred import Ticket
     from memd.errors import StoreError
     from memd.profile.stored import (
         CompactionRecord,
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
         SpendingRecord,
         TallyRecord,
     )
-    from memd.profile.values import StoreState, Target
+    from memd.profile.values import Mutation, StoreState, Target
+
+T = TypeVar("T")
 
 
 class Journal(Protocol):
@@ -96,6 +99,19 @@ class JobProfile(Protocol):
 
     def state(self, target: Target) -> StoreState:
         """The published state of a store."""
+
+    def submit(self, mutation: Mutation) -> Ticket:
+        """Queue a change to one store. The ticket's result is ``Committed``."""
+
+    def answered(self, request_id: str, fingerprint: bytes) -> Ticket | None:
+        """The answer of a change that was asked for under this id before, if it was."""
+
+
+class Runner(Protocol):
+    """Where blocking calls run."""
+
+    async def run(self, fn: Callable[..., T], *args: Any) -> T:
+        """Call ``fn(*args)`` and return its result; raises what it raises. Not cancellable."""
 
 
 @dataclass(frozen=True, slots=True)

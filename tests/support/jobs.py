@@ -34,9 +34,10 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Sequence
     from pathlib import Path
 
+    from memd.deferred import Ticket
     from memd.errors import ReviewFailed
     from memd.jobs.ports import Attempt, Found, JobProfile, Worker
-    from memd.profile.values import StoreState, Target
+    from memd.profile.values import Mutation, StoreState, Target
 
 START_US = 20_000 * DAY_US
 URL = "http://model.test/v1"
@@ -69,6 +70,12 @@ class FakeProfile:
 
     def state(self, target: Target) -> StoreState:
         raise NotImplementedError(target)  # a worker's business, and these are scripted
+
+    def submit(self, mutation: Mutation) -> Ticket:
+        raise NotImplementedError(mutation)  # the commit's business, which is scripted too
+
+    def answered(self, request_id: str, fingerprint: bytes) -> Ticket | None:
+        raise NotImplementedError(request_id, fingerprint)  # as submit
 
     def told(self, topic: str) -> list[EventRecord]:
         return [event for event in self.events.told if event.topic == topic]
