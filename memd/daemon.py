@@ -28,7 +28,7 @@ from memd.dispatch.handlers import method_table
 from memd.dispatch.hub import EventHub
 from memd.errors import NoSpace, OwnedElsewhere, ProfileOwned, StartupError, StoreError
 from memd.jobs import Jobs, Parts
-from memd.jobs.bringing import bring_in
+from memd.jobs.committing import Committing
 from memd.jobs.reviewing import workers_for
 from memd.limits import raise_descriptor_limit
 from memd.operation import Operation, extend_start
@@ -247,12 +247,13 @@ class Daemon:
             nursery.cancel_scope.cancel()
 
     def _jobs(self, profiles: Profiles, committer: Committer) -> Jobs:
+        journal = JobJournal(committer)
         return Jobs(
             Parts(
-                journal=JobJournal(committer),
+                journal=journal,
                 profiles=profiles.by_name,
                 workers=workers_for,
-                commit=bring_in,
+                commit=Committing(journal.messages, self.file_runner).commit,
                 clock=self.clock.now_us,
                 token=os.urandom,
                 on_bug=self._log_bug,

@@ -7,7 +7,7 @@ fulfil in memory. What goes out: types. What must not be here: behaviour.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
         TallyRecord,
     )
     from memd.profile.values import Mutation, StoreState, Target
+
+T = TypeVar("T")
 
 
 class Journal(Protocol):
@@ -113,7 +115,17 @@ class JobProfile(Named, Protocol):
         """The published state of a store."""
 
     def submit(self, mutation: Mutation) -> Ticket:
-        """Queue a change; the result is ``Committed``."""
+        """Queue a change to one store. The ticket's result is ``Committed``."""
+
+    def answered(self, request_id: str, fingerprint: bytes) -> Ticket | None:
+        """The answer of a change that was asked for under this id before, if it was."""
+
+
+class Runner(Protocol):
+    """Where blocking calls run."""
+
+    async def run(self, fn: Callable[..., T], *args: Any) -> T:
+        """Call ``fn(*args)`` and return its result; raises what it raises. Not cancellable."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,6 +63,14 @@ class Profile(Reading):
             mutation.fingerprint,
         )
 
+    def answered(self, request_id: str, fingerprint: bytes) -> Ticket | None:
+        """The answer of a change that was asked for under this id before; None if none was.
+
+        Raises:
+            Conflict: Something else was asked for under it.
+        """
+        return self._repeat(request_id, fingerprint)
+
     def wipe(
         self,
         target: Target,

@@ -72,7 +72,10 @@ class FakeProfile:
         raise NotImplementedError(target)  # a worker's business, and these are scripted
 
     def submit(self, mutation: Mutation) -> Ticket:
-        raise NotImplementedError(mutation)  # the commit is scripted, too
+        raise NotImplementedError(mutation)  # the commit's business, which is scripted too
+
+    def answered(self, request_id: str, fingerprint: bytes) -> Ticket | None:
+        raise NotImplementedError(request_id, fingerprint)  # as submit
 
     def told(self, topic: str) -> list[EventRecord]:
         return [event for event in self.events.told if event.topic == topic]
