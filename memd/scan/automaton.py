@@ -51,6 +51,11 @@ class Pattern:
         for found in self._compiled.finditer(text):
             yield found.span(), found.span(1) if self._grouped else (-1, -1)
 
+    def all_groups(self, text: str) -> Iterator[list[tuple[int, int]]]:
+        """For each match its span, and those of all its groups; (-1, -1) for one that took no part."""
+        for found in self._compiled.finditer(text):
+            yield [found.span(at) for at in range(self._compiled.groups + 1)]
+
 
 class PatternSet:
     """Many patterns at once: one pass over the text tells which of them occur anywhere in it."""
