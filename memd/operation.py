@@ -265,7 +265,8 @@ class Operation:
             await self._profiles.tend()
             self._check_clock()
             now = trio.current_time()
-            if self._server is not None and self._server.statistics().open:
+            connected = self._server is not None and self._server.statistics().open
+            if connected or (self._services is not None and self._services.jobs.at_work):
                 idle_since = now
             limit = self._daemon.settings.daemon.idle_exit_s
             if limit and now - idle_since >= limit:

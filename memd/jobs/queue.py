@@ -58,6 +58,9 @@ class JobQueue:
     def __repr__(self) -> str:
         return f"<JobQueue {len(self._jobs)} jobs>"
 
+    def __len__(self) -> int:
+        return len(self._jobs)
+
     def load(self, jobs: Iterable[JobRecord]) -> None:
         """Take over what the journal kept: what the daemon itself had taken is given back, what a client has goes on."""
         for job in jobs:

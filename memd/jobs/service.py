@@ -34,7 +34,9 @@ if TYPE_CHECKING:
     from memd.profile.stored import EventRecord, JobRecord, MessageRecord, TurnRecord
 
 CHORES_S = 60.0
-"""Between looks for sessions that idle, and for copies past keeping."""
+"""Between looks for sessions that idle."""
+EXPIRE_US = 3600 * 1_000_000
+"""Between looks for copies past keeping: each is a commit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,7 @@ class Jobs:
         self._profiles = parts.profiles
         self._clock = parts.clock
         self._token = parts.token
+        self._expire_us = 0
         self.counting = Counting(clock=parts.clock, name=self.new_id)
         self.queue = JobQueue(parts.journal, parts.profiles, clock=parts.clock)
         self._lanes, self._foreground = Lanes(), Foreground()
@@ -131,6 +134,11 @@ class Jobs:
             tokens={name: (it.input, it.cached, it.output) for name, it in spent.items()},
             down=self._lanes.all_down(),
         )
+
+    @property
+    def at_work(self) -> bool:
+        """True if there is something that only time, or nothing at all, stands in the way of."""
+        return any(job.state != "waiting" for job in self.queue.live())
 
     def notices(self) -> list[Notice]:
         """What a person should know: endpoints that do not answer, and how many jobs wait."""
@@ -304,19 +312,21 @@ class Jobs:
     def _chores(self, alive: Callable[[str], bool]) -> None:
         now_us = self._clock()
         self._foreground.trim(now_us)
-        expired = []
         for profile in self._profiles.values():
             rules = self.rules(profile)
             busy = lambda session: self._foreground.in_turn(session, now_us)  # noqa: E731 - used here alone
             for tally in self.counting.idle(profile.name, rules, busy=busy):
                 extend = self.queue.extendable(profile.name, REST)
                 self._put(self._reserved(self.counting.session_idles(tally, rules, extend=extend)))
-            expired.append((profile.name, now_us - profile.settings.review.keep_messages_days * DAY_US))
         for name, session in self.counting.sessions():
             gone = self._profiles.get(name) if not alive(session) else None
             if gone is not None:
                 self._put(self.session_closed(gone, session))
-        self.journal.add(Part(work=WorkPart(expired=expired)))
+        if now_us >= self._expire_us:
+            self._expire_us = now_us + EXPIRE_US
+            keep_us = {one.name: one.settings.review.keep_messages_days * DAY_US for one in self._profiles.values()}
+            expired = [(name, now_us - longest) for name, longest in keep_us.items()]
+            self.journal.add(Part(work=WorkPart(expired=expired)))
 
     def _put(self, counted: Counted) -> None:
         if counted.work is None:

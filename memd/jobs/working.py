@@ -20,6 +20,7 @@ from memd.jobs import states
 from memd.jobs.ports import Attempt, Found, Used
 from memd.jobs.schedule import DAY_US
 from memd.profile.stored import WorkPart
+from memd.profile.values import TARGETS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -105,8 +106,8 @@ class Working:
 
     async def _beat(self, slot: Slot) -> None:
         """Renew the lease, and write down what was used, for as long as the worker is at work."""
+        lease_s = self._profile(slot).settings.review.lease_s
         while True:
-            lease_s = self._profile(slot).settings.review.lease_s
             await trio.sleep(lease_s / 3)
             job = self._held(slot)
             if job is not None:
@@ -146,6 +147,8 @@ class Working:
     async def _review(self, slot: Slot, job: JobRecord, messages: Sequence[MessageRecord]) -> bool:
         """Have it reviewed. True if that led somewhere: it is decided, durably."""
         profile = self._profile(slot)
+        job = replace(job, consolidate=job.kind == "review" and _is_tight(profile))
+        self._queue.move(job)
         attempt = Attempt(job, messages, self._tokens_left(job, profile), self._failures_left(job, profile))
         said, failure = await self._ask(slot, profile, attempt)
         found = slot.found
@@ -278,6 +281,11 @@ class Working:
 
     def _failures_left(self, job: JobRecord, profile: JobProfile) -> int:
         return max(1, profile.settings.turn.failure_budget - self._queue.failures(job))
+
+
+def _is_tight(profile: JobProfile) -> bool:
+    """True if a store is nearly full: a review then makes room, too."""
+    return any(profile.state(target).usage.near_limit for target in TARGETS)
 
 
 def _outcome(job: JobRecord) -> Outcome:

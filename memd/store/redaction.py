@@ -4,7 +4,7 @@ What comes in: the journal and a mask. What goes out: how many rows of each tabl
 memory files, sessions in memory (their owners see to them first). It runs in the journal's thread, between groups.
 
 Rows keep their place: a redacted revision stays as a stub, so that numbers and histories hold. Hashes by which the text
-could be guessed are worked out anew or blanked. Freed pages are overwritten (``secure_delete``), the file is rebuilt
+could be guessed are worked out anew or blanked. Freed pages are overwritten (``secure_delete`` is always on), the file is rebuilt
 (``VACUUM``), and the log is copied back and emptied; only then it is done. A mark in ``meta`` says from the commit on that
 this is still to be seen to, so that a start after a crash finishes it. The mark says nothing of the text.
 """
@@ -84,12 +84,10 @@ def complete(journal: Journal) -> bool:
     if run("SELECT 1 FROM meta WHERE key=?", (PENDING,)).fetchone() is None:
         return False
     try:
-        run("PRAGMA secure_delete=ON")
         run("VACUUM")
         busy = run("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
         if not busy:
             run("DELETE FROM meta WHERE key=?", (PENDING,))
-        run("PRAGMA secure_delete=OFF")
     except sqlite3.Error as error:
         journal.start_over()
         raise journal.failure(error, step="rebuild", outcome="unknown") from error
@@ -120,7 +118,6 @@ class _Run:
     def begin(self) -> None:
         """Everything but the COMMIT."""
         run = self._connection.execute
-        run("PRAGMA secure_delete=ON")
         run("BEGIN IMMEDIATE")
         self._revisions()
         self._bytes("rendering")

@@ -156,6 +156,7 @@ def _prepare(connection: sqlite3.Connection) -> None:
     run("PRAGMA synchronous=FULL")
     run("PRAGMA wal_autocheckpoint=0")  # we checkpoint between groups, never inside one
     run("PRAGMA temp_store=MEMORY")
+    run("PRAGMA secure_delete=ON")  # a copy of a message that is deleted is gone, not merely unlisted
     if sys.platform == "darwin":
         run("PRAGMA fullfsync=1")
         run("PRAGMA checkpoint_fullfsync=1")

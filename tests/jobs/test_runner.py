@@ -10,8 +10,9 @@ from support.jobs import TEA, JobWorld, ScriptedWorker, flush, outcomes, review
 
 from memd.errors import Busy, NoSuchJob, ReviewFailed, StoreDisabled
 from memd.jobs.lanes import LONGEST_US
+from memd.jobs.ports import JobCommit
 from memd.jobs.schedule import DAY_US
-from memd.store.work import DeskRecord, RangeRecord
+from memd.store.work import RangeRecord, RefusedRecord
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -329,12 +330,44 @@ async def test_a_profile_that_is_not_served(tmp_path: Path, autojump_clock: Mock
         assert ["ok"] == outcomes(await world.ended("j-1", within_s=70))
 
 
-async def test_what_was_refused_is_listed(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """With the error's name."""
+async def test_a_store_that_is_nearly_full(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """Makes the next review a consolidation; a flush is none."""
     world = JobWorld(tmp_path)
-    world.worker.operations = [TEA, DeskRecord("memory", "add", "x")]
+    world.profile.chars["user"] = 85
+    async with world.running():
+        await world.accept(review(1), flush(2))
+        await world.ended("j-1", "j-2")
+        world.profile.chars["user"] = 84
+        await world.accept(review(3))
+        await world.ended("j-3")
+    wanted = {attempt.job.id: attempt.job.consolidate for attempt in world.worker.attempts}
+    assert {"j-2": False, "j-1": True, "j-3": False} == wanted
+
+
+@pytest.mark.parametrize(
+    ("commit", "then", "outcome"),
+    [
+        (JobCommit(committed=[1]), None, "ok"),
+        (JobCommit(staged=["p-1"]), None, "ok"),
+        (JobCommit(committed=[1], refused=[RefusedRecord(TEA, "over_limit")]), None, "ok"),
+        (JobCommit(refused=[RefusedRecord(TEA, "over_limit")]), None, "nothing"),
+        (JobCommit(conflicts=[RefusedRecord(TEA, "conflict")]), None, "nothing"),
+        (JobCommit(staged=["p-1"]), ReviewFailed("cut off"), "partial"),
+        (JobCommit(refused=[RefusedRecord(TEA, "over_limit")]), ReviewFailed("cut off"), "failed"),
+    ],
+)
+async def test_what_it_comes_to(
+    commit: JobCommit, then: ReviewFailed | None, outcome: str, tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """By what was committed or staged; what was refused, and what had changed meanwhile, is listed with its name."""
+    world = JobWorld(tmp_path)
+    world.commits.done["j-1"] = commit
+    world.worker.then = then
     async with world.running():
         await world.accept(review())
         (job,) = await world.ended("j-1")
-    assert "ok" == job.outcome
-    assert [] == job.operations
+    assert outcome == job.outcome
+    assert (list(commit.committed), list(commit.staged)) == (job.committed, job.staged)
+    assert (list(commit.refused), list(commit.conflicts)) == (job.refused, job.conflicts)
+    (told,) = world.profile.told("job.finished")
+    assert (len(job.refused), len(job.conflicts)) == (told.data["refused"], told.data["conflicts"])

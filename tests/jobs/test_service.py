@@ -156,9 +156,9 @@ async def test_copies_are_not_kept_for_ever(journal: Journal, autojump_clock: Mo
     service = Service(journal, review={"interval": 100, "keep_messages_days": 1})
     async with service.running():
         await service.turn()
-        await trio.sleep(86_000)
+        await trio.sleep(80_000)
         assert [(1,)] == journal.connection.execute("SELECT count(*) FROM message").fetchall()
-        await trio.sleep(600)
+        await trio.sleep(14_000)
         assert [(0,)] == journal.connection.execute("SELECT count(*) FROM message").fetchall()
 
 

@@ -236,7 +236,7 @@ async def test_what_is_half_done_is_not_called_undone(
     host = Host(tmp_path, connect=plan.connect)
     async with host.life() as life:
         await life.add(text)
-        plan.fail("PRAGMA secure_delete=ON")
+        plan.fail("INSERT OR REPLACE INTO meta VALUES (?, 1)")
         with pytest.raises(IoFailure) as caught:
             await erase(life)
         assert outcome == caught.value.outcome

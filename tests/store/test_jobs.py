@@ -98,6 +98,17 @@ def test_copies_go_when_they_are_not_needed_or_too_old(journal: Journal) -> None
     assert [("s", 5), ("s", 6), ("t", 1)] == numbers(journal, *everything)
 
 
+def test_what_is_deleted_is_gone_from_the_file(journal: Journal) -> None:
+    """Not merely unlisted: long and short texts, and what a job had decided."""
+    work(journal, messages=[message(1, text="planted short"), message(2, text="planted long " * 5000)])
+    work(journal, jobs=[job(1, operations=[DeskRecord("user", "add", "planted wish")])])
+    journal.checkpoint_wal(force=True)
+    assert b"planted" in journal.path.read_bytes()
+    work(journal, gone=[RangeRecord("s", 1, 2)], jobs=[job(1, operations=[])])
+    journal.close(clean=True)
+    assert b"planted" not in journal.path.read_bytes()
+
+
 def test_counts_are_kept_until_they_are_over(journal: Journal) -> None:
     """One for each session of each profile."""
     one = TallyRecord(profile="p", session="s", us=1, unseen=3, first=4, last=9, turn="t9", job="j-1")

@@ -23,6 +23,8 @@ from memd.jobs.queue import JobQueue
 from memd.jobs.runner import Runner
 from memd.jobs.schedule import DAY_US, Schedule
 from memd.jobs.working import Means
+from memd.profile.entries import Document
+from memd.profile.values import Limits, StoreState, usage_of
 from memd.store.committer import Committer
 from memd.store.jobs import JobJournal
 from memd.store.journal import Journal
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
     from memd.deferred import Ticket
     from memd.errors import ReviewFailed
     from memd.jobs.ports import Attempt, Found, JobProfile, Worker
-    from memd.profile.values import Mutation, StoreState, Target
+    from memd.profile.values import Mutation, Target
 
 START_US = 20_000 * DAY_US
 URL = "http://model.test/v1"
@@ -67,9 +69,12 @@ class FakeProfile:
         self.name = name
         self.settings = settings(name, **sections)
         self.events = FakeEvents()
+        self.chars: dict[str, int] = {}  # how full its stores of 100 characters are
 
     def state(self, target: Target) -> StoreState:
-        raise NotImplementedError(target)  # a worker's business, and these are scripted
+        chars = self.chars.get(target, 0)
+        usage = usage_of(chars, Limits(100))
+        return StoreState(target=target, path="", document=Document(), revision=0, usage=usage)
 
     def submit(self, mutation: Mutation) -> Ticket:
         raise NotImplementedError(mutation)  # the commit's business, which is scripted too

@@ -1,0 +1,154 @@
+"""Reviews through a whole daemon: counted, run, committed, told, undone; over restarts, crashes and many short sessions."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from support.daemon import DaemonProcess
+    from support.rpc import Peer
+
+pytestmark = pytest.mark.slow
+
+SETTINGS = "[review]\ninterval = 2\nidle_s = 0.1\n"
+SLOWLY = "[review]\ninterval = 2\nidle_s = 3600\n"
+SAID = ["Remember that I prefer tea over coffee.", "Please note that the staging server is at stage.example.org."]
+
+
+@pytest.fixture
+def memd(daemon: DaemonProcess) -> DaemonProcess:
+    """A daemon that reviews every second turn."""
+    daemon.configure(SETTINGS)
+    daemon.start()
+    return daemon
+
+
+def turn(peer: Peer, session: str, number: int, text: str, **end: Any) -> dict[str, Any]:
+    """A turn of a person and a model."""
+    peer.call("turn.begin", session=session, turn=f"t{number}", user=True)
+    messages = [{"role": "user", "content": text}, {"role": "assistant", "content": "Noted."}]
+    found: dict[str, Any] = peer.call(
+        "turn.end", session=session, turn=f"t{number}", **{"status": "completed", "messages": messages, **end}
+    )
+    return found
+
+
+def wait_finished(peer: Peer, job: str) -> dict[str, Any]:
+    """The event of a job's end, waited for."""
+    since = 0
+    while True:
+        told = peer.call("events.wait", topics=["job.finished"], since_seq=since, timeout_ms=60_000)
+        assert told["events"], f"{job} has not ended in a minute"
+        for event in told["events"]:
+            if event["job"] == job:
+                found: dict[str, Any] = event
+                return found
+        since = told["seq"]
+
+
+def texts(daemon: DaemonProcess) -> list[str]:
+    stores = daemon.call("memory.read")["stores"]
+    return [entry["text"] for target in ("memory", "user") for entry in stores[target]["entries"]]
+
+
+def rows(daemon: DaemonProcess, sql: str) -> list[Any]:
+    """What is in the journal of a daemon that is not running."""
+    with closing(sqlite3.connect(daemon.journal)) as connection:
+        return connection.execute(sql).fetchall()
+
+
+def test_what_was_said_is_kept_and_can_be_undone(memd: DaemonProcess) -> None:
+    """From the second turn's end to the file, and back as one."""
+    with memd.connect(client={"name": "agent", "version": "1"}) as peer:
+        session = peer.call("session.open", key="k")["session"]
+        assert {} == turn(peer, session, 1, SAID[0])
+        plan = turn(peer, session, 2, SAID[1])["review"]
+        assert "daemon" == plan["placement"]
+        assert plan == peer.call("turn.end", session=session, turn="t2", status="completed", messages=[])["review"]
+        told = wait_finished(peer, plan["job"])
+    assert ("ok", "rules", session) == (told["data"]["outcome"], told["data"]["reviewer"], told["session"])
+    found = texts(memd)
+    assert 2 == len(found)
+    assert any("tea" in text for text in found)
+    assert any("stage.example.org" in text for text in found)
+    assert "tea" in memd.user.read_text() + memd.memory.read_text()
+    revisions = memd.call("history.list", job=plan["job"])["revisions"]
+    assert {"review"} == {one["origin"] for one in revisions}
+    status = json.loads(memd.memd("status", "--json").stdout)
+    assert (1, 0) == (status["jobs"]["ended_ok"], status["jobs"]["queued"])
+    with memd.connect(operator=True) as person:
+        undone = person.call("history.undo", job=plan["job"])
+    assert [] == undone["conflicts"]
+    assert [] == texts(memd)
+    memd.stop()
+    assert [(0,)] == rows(memd, "SELECT count(*) FROM message")
+
+
+def test_a_crash_between_the_turn_and_the_review(memd: DaemonProcess) -> None:
+    """What was acknowledged is reviewed after the restart, once; the count of a third turn is there, too."""
+    memd.configure(SLOWLY)
+    memd.restart()
+    with memd.connect() as peer:
+        session = peer.call("session.open", key="k")["session"]
+        turn(peer, session, 1, SAID[0])
+        plan = turn(peer, session, 2, SAID[1])["review"]
+        turn(peer, session, 3, "Thanks.")
+    memd.kill()
+    memd.configure(SETTINGS)
+    memd.start()
+    with memd.connect() as peer:
+        assert "ok" == wait_finished(peer, plan["job"])["data"]["outcome"]
+        assert 2 == len(texts(memd))
+        session = peer.call("session.open", key="k")["session"]
+        assert "review" in turn(peer, session, 4, "Good night.")
+    memd.restart(kill=True)
+    assert 2 == len(texts(memd))
+
+
+def test_short_sessions_are_reviewed_together(memd: DaemonProcess) -> None:
+    """One turn each; the second close brings the review about."""
+    with memd.connect() as peer:
+        closed = []
+        for number, text in enumerate(SAID):
+            session = peer.call("session.open")["session"]
+            turn(peer, session, number, text)
+            closed.append(peer.call("session.close", session=session, reason="end"))
+        assert {} == closed[0]
+        told = wait_finished(peer, closed[1]["review"]["job"])
+    assert "ok" == told["data"]["outcome"]
+    assert 2 == len(texts(memd))
+
+
+def test_what_does_not_count(memd: DaemonProcess) -> None:
+    """Interrupted turns, synthetic ones, a repeated id, those of a subagent; and an agent's own write sets it back."""
+    with memd.connect() as peer, memd.connect(context="subagent") as other:
+        session = peer.call("session.open", key="k")["session"]
+        for number in (1, 2, 3):
+            assert {} == turn(peer, session, number, "x", status="interrupted")
+        assert {} == turn(peer, session, 4, SAID[0])
+        assert {} == turn(peer, session, 4, SAID[0])
+        theirs = other.call("session.open", key="o")["session"]
+        for number in (1, 2, 3):
+            assert {} == turn(other, theirs, number, "x")
+        peer.call("memory.add", target="memory", content="written by the agent itself", session=session)
+        assert {} == turn(peer, session, 5, "x")
+        assert "review" in turn(peer, session, 6, "x")
+
+
+def test_secrets_never_reach_the_journal(memd: DaemonProcess) -> None:
+    """Masked before they are stored; what a tool said is kept apart, and gone with the job."""
+    memd.configure(SLOWLY)
+    memd.restart()
+    key = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8"
+    with memd.connect() as peer:
+        session = peer.call("session.open")["session"]
+        turn(peer, session, 1, f"my token is {key}, " + "and more words " * 400)
+    memd.kill()
+    data = b"".join(file.read_bytes() for file in memd.journal.parent.glob("journal.db*"))
+    assert b"and more words" in data
+    assert key.encode() not in data
