@@ -27,7 +27,7 @@ from memd.dispatch.dispatcher import Dispatcher
 from memd.dispatch.handlers import method_table
 from memd.dispatch.hub import EventHub
 from memd.errors import NoSpace, OwnedElsewhere, ProfileOwned, StartupError, StoreError
-from memd.jobs import Jobs, Parts
+from memd.jobs import Flushing, Jobs, Parts
 from memd.jobs.committing import Committing
 from memd.jobs.reviewing import workers_for
 from memd.limits import raise_descriptor_limit
@@ -215,6 +215,7 @@ class Daemon:
             profiles=profiles.by_name,
             sessions=sessions,
             jobs=jobs,
+            flushing=Flushing(jobs, clock=self.clock.now_us),
             hub=EventHub(sessions),
             control=operation,
             settings=lambda: self.settings,

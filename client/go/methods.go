@@ -60,6 +60,43 @@ func (c *Client) ApprovalReject(ctx context.Context, p ApprovalRejectParams) (Pr
 	return result, err
 }
 
+// CompactionBeginParams: the parameters of compaction.begin; zero values are left out.
+type CompactionBeginParams struct {
+	DeadlineMS *int64    `msgpack:"deadline_ms,omitempty"`
+	Session    string    `msgpack:"session"`
+	Epoch      any       `msgpack:"epoch"`
+	Messages   []Message `msgpack:"messages,omitempty"`
+	WaitMS     int64     `msgpack:"wait_ms,omitempty"`
+	Mode       string    `msgpack:"mode,omitempty"` // one of: daemon, inline
+}
+
+// CompactionBegin calls compaction.begin. Messages are about to be compressed or dropped: hand them over, and go
+// on with the receipt. There is one flush for a session and epoch at most; the same call again has the same
+// answer. `wait_ms` waits that long for the result, never longer. With `inline` the agent flushes in its own
+// conversation: it injects the message, and its client takes what lies between the markers out of the history
+// afterwards.
+func (c *Client) CompactionBegin(ctx context.Context, p CompactionBeginParams) (CompactionReceipt, error) {
+	var result CompactionReceipt
+	err := c.call(ctx, "compaction.begin", &p, shared{deadline: &p.DeadlineMS, request: nil, repeatable: true}, &result)
+	return result, err
+}
+
+// CompactionEndParams: the parameters of compaction.end; zero values are left out.
+type CompactionEndParams struct {
+	DeadlineMS *int64 `msgpack:"deadline_ms,omitempty"`
+	Session    string `msgpack:"session"`
+	Epoch      any    `msgpack:"epoch"`
+	Status     string `msgpack:"status,omitempty"` // one of: completed, failed
+}
+
+// CompactionEnd calls compaction.end. The compaction is over. A completed one is a boundary: the snapshot is
+// frozen anew. One that nobody said the beginning of is written down as a missed flush.
+func (c *Client) CompactionEnd(ctx context.Context, p CompactionEndParams) (CompactionEnded, error) {
+	var result CompactionEnded
+	err := c.call(ctx, "compaction.end", &p, shared{deadline: &p.DeadlineMS, request: nil, repeatable: true}, &result)
+	return result, err
+}
+
 // DaemonHandoverParams: the parameters of daemon.handover; zero values are left out.
 type DaemonHandoverParams struct {
 	DeadlineMS *int64 `msgpack:"deadline_ms,omitempty"`
@@ -292,6 +329,78 @@ type HistoryUndoParams struct {
 func (c *Client) HistoryUndo(ctx context.Context, p HistoryUndoParams) (UndoResult, error) {
 	var result UndoResult
 	err := c.call(ctx, "history.undo", &p, shared{deadline: &p.DeadlineMS, request: &p.RequestID, repeatable: false}, &result)
+	return result, err
+}
+
+// JobsCancelParams: the parameters of jobs.cancel; zero values are left out.
+type JobsCancelParams struct {
+	DeadlineMS *int64 `msgpack:"deadline_ms,omitempty"`
+	Job        string `msgpack:"job"`
+	Reason     string `msgpack:"reason,omitempty"`
+}
+
+// JobsCancel calls jobs.cancel. A job is not wanted any more. What it has committed stays; one that has ended
+// stays as it is.
+func (c *Client) JobsCancel(ctx context.Context, p JobsCancelParams) (Job, error) {
+	var result Job
+	err := c.call(ctx, "jobs.cancel", &p, shared{deadline: &p.DeadlineMS, request: nil, repeatable: true}, &result)
+	return result, err
+}
+
+// JobsListParams: the parameters of jobs.list; zero values are left out.
+type JobsListParams struct {
+	DeadlineMS *int64 `msgpack:"deadline_ms,omitempty"`
+	Session    string `msgpack:"session,omitempty"`
+	Limit      int64  `msgpack:"limit,omitempty"`
+}
+
+// JobsList calls jobs.list. The newest reviews and flushes, newest first, of all sessions or of one.
+func (c *Client) JobsList(ctx context.Context, p JobsListParams) (JobList, error) {
+	var result JobList
+	err := c.call(ctx, "jobs.list", &p, shared{deadline: &p.DeadlineMS, request: nil, repeatable: true}, &result)
+	return result, err
+}
+
+// JobsRunParams: the parameters of jobs.run; zero values are left out.
+type JobsRunParams struct {
+	DeadlineMS *int64 `msgpack:"deadline_ms,omitempty"`
+	Job        string `msgpack:"job,omitempty"`
+	Session    string `msgpack:"session,omitempty"`
+}
+
+// JobsRun calls jobs.run. Do something now: a job that waits, or a review of what none has seen of a session.
+// Without either it is a review of what the sessions that have ended left.
+func (c *Client) JobsRun(ctx context.Context, p JobsRunParams) (Job, error) {
+	var result Job
+	err := c.call(ctx, "jobs.run", &p, shared{deadline: &p.DeadlineMS, request: nil, repeatable: false}, &result)
+	return result, err
+}
+
+// JobsShowParams: the parameters of jobs.show; zero values are left out.
+type JobsShowParams struct {
+	DeadlineMS *int64 `msgpack:"deadline_ms,omitempty"`
+	Job        string `msgpack:"job"`
+}
+
+// JobsShow calls jobs.show. One review or flush: where it is, what it cost, what came of it.
+func (c *Client) JobsShow(ctx context.Context, p JobsShowParams) (Job, error) {
+	var result Job
+	err := c.call(ctx, "jobs.show", &p, shared{deadline: &p.DeadlineMS, request: nil, repeatable: true}, &result)
+	return result, err
+}
+
+// JobsWaitParams: the parameters of jobs.wait; zero values are left out.
+type JobsWaitParams struct {
+	DeadlineMS *int64 `msgpack:"deadline_ms,omitempty"`
+	Job        string `msgpack:"job"`
+	TimeoutMS  int64  `msgpack:"timeout_ms,omitempty"`
+}
+
+// JobsWait calls jobs.wait. Wait until a job has ended; the job as it is when that is so, or when the time is
+// over.
+func (c *Client) JobsWait(ctx context.Context, p JobsWaitParams) (Job, error) {
+	var result Job
+	err := c.call(ctx, "jobs.wait", &p, shared{deadline: &p.DeadlineMS, request: nil, repeatable: true}, &result)
 	return result, err
 }
 

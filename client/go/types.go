@@ -51,6 +51,22 @@ type Commits struct {
 	Groups       int64 `msgpack:"groups"`
 }
 
+// CompactionEnded: method `compaction.end`. `missed`: nobody had said that it begins.
+type CompactionEnded struct {
+	Snapshot Snapshot `msgpack:"snapshot"`
+	Missed   bool     `msgpack:"missed"`
+}
+
+// CompactionReceipt: method `compaction.begin`. `summary_text` is what the job found so far, inside the
+// session's fence.
+type CompactionReceipt struct {
+	Job         string  `msgpack:"job,omitempty"`
+	State       string  `msgpack:"state"` // one of: done, queued, running, skipped
+	Reason      string  `msgpack:"reason,omitempty"`
+	SummaryText string  `msgpack:"summary_text"`
+	Inline      *Inline `msgpack:"inline,omitempty"`
+}
+
 // DiffResult: method `history.diff`.
 type DiffResult struct {
 	Text    string   `msgpack:"text"`
@@ -170,6 +186,48 @@ type HelloResult struct {
 	Features []string          `msgpack:"features"`
 	Stores   PerStoreStoreInfo `msgpack:"stores"`
 	Notices  []Notice          `msgpack:"notices"`
+}
+
+// Inline: what an agent that flushes by itself puts into its conversation; `marker` stands in it and ends the
+// exchange.
+type Inline struct {
+	Message Message `msgpack:"message"`
+	Marker  string  `msgpack:"marker"`
+}
+
+// Job: a review or a flush. `committed` are revisions and `staged` proposals; `conflicts` are operations on
+// entries that had changed meanwhile. `summary` is what it found, its secrets masked.
+type Job struct {
+	ID        string      `msgpack:"id"`
+	Kind      string      `msgpack:"kind"` // one of: flush, review
+	Session   string      `msgpack:"session"`
+	State     string      `msgpack:"state"`             // one of: done, leased, queued, running, waiting
+	Outcome   string      `msgpack:"outcome,omitempty"` // one of: cancelled, failed, nothing, ok, partial
+	Reviewer  string      `msgpack:"reviewer"`
+	Model     string      `msgpack:"model,omitempty"`
+	Attempts  int64       `msgpack:"attempts"`
+	Steps     int64       `msgpack:"steps"`
+	Failures  Failures    `msgpack:"failures"`
+	Tokens    Tokens      `msgpack:"tokens"`
+	Committed []int64     `msgpack:"committed"`
+	Staged    []string    `msgpack:"staged"`
+	Refused   []RefusedOp `msgpack:"refused"`
+	Conflicts []RefusedOp `msgpack:"conflicts"`
+	Reason    string      `msgpack:"reason,omitempty"`
+	Turns     int64       `msgpack:"turns"`
+	Epoch     string      `msgpack:"epoch,omitempty"`
+	At        string      `msgpack:"at"`
+	US        int64       `msgpack:"us"`
+	StartedAt string      `msgpack:"started_at,omitempty"`
+	StartedUS *int64      `msgpack:"started_us,omitempty"`
+	DoneAt    string      `msgpack:"done_at,omitempty"`
+	DoneUS    *int64      `msgpack:"done_us,omitempty"`
+	Summary   string      `msgpack:"summary"`
+}
+
+// JobList: method `jobs.list`.
+type JobList struct {
+	Jobs []Job `msgpack:"jobs"`
 }
 
 // Message: one message of a conversation, as chat interfaces have it. `content` may be missing beside
@@ -357,6 +415,12 @@ type Redacted struct {
 	Notices   []Notice         `msgpack:"notices"`
 }
 
+// RefusedOp: an operation that was not done, and the name of the error.
+type RefusedOp struct {
+	Op   Op     `msgpack:"op"`
+	Name string `msgpack:"name"`
+}
+
 // ReviewPlan: a review that was queued, and who runs it.
 type ReviewPlan struct {
 	Job       string `msgpack:"job"`
@@ -517,6 +581,13 @@ type StoreInfo struct {
 type Subscribed struct {
 	Seq  int64 `msgpack:"seq"`
 	Lost bool  `msgpack:"lost"`
+}
+
+// Tokens: tokens of a job; `cached` are those of the input that a cache gave.
+type Tokens struct {
+	Input  int64 `msgpack:"input"`
+	Cached int64 `msgpack:"cached"`
+	Output int64 `msgpack:"output"`
 }
 
 // ToolAnswer: method `memory.tool`: for a model to read; `error` is the error's name, `staged` what waits for

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from memd.dispatch.hub import EventHub, Subscription
     from memd.dispatch.ports import Control, Lineage, Peer, Profile
     from memd.errors import WireError
-    from memd.jobs import Jobs
+    from memd.jobs import Flushing, Jobs
     from memd.protocol.certify import Certification
     from memd.protocol.results import Discovery
 
@@ -50,12 +50,14 @@ class Services:
         problems: Why configured profiles are not among ``profiles``, by name.
         lineage: Where a process comes from.
         jobs: Reviews and flushes.
+        flushing: What becomes of compactions.
         agents: How many agent connections each process has.
     """
 
     profiles: Mapping[str, Profile]
     sessions: SessionRegistry
     jobs: Jobs
+    flushing: Flushing
     hub: EventHub
     control: Control
     settings: Callable[[], Settings]

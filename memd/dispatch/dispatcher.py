@@ -204,7 +204,7 @@ class Dispatcher:
     def _deadline(self, method: Method, params: Params) -> float:
         wait_ms = params.deadline_ms if params.deadline_ms is not None else self.services.settings().wire.deadline_ms
         if method.waits:
-            wait_ms += getattr(params, "timeout_ms", 0)
+            wait_ms += getattr(params, "timeout_ms", 0) + getattr(params, "wait_ms", 0)
         return trio.current_time() + wait_ms / 1000
 
     def _launch(

@@ -26,7 +26,7 @@ Kind = Literal["sync", "deferred", "task"]
 class Method:
     """One row.
 
-    ``waits``: the caller says with ``timeout_ms`` how long, and its deadline is that much later. ``once``: after a lost reply a
+    ``waits``: the caller says with ``timeout_ms`` or ``wait_ms`` how long, and its deadline is that much later. ``once``: after a lost reply a
     client must not simply call it again, because it belongs to its connection or does something anew each time.
     """
 

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from memd.profile.content import display
 from memd.profile.snapshot import withheld_marker
-from memd.protocol import approval, results, types
+from memd.protocol import approval, jobs, results, types
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from memd.profile.entries import Entry
     from memd.profile.history import Explanation, RevisionRow
     from memd.profile.scans import Finding
+    from memd.profile.stored import JobRecord, RefusedRecord
     from memd.profile.values import (
         Change,
         Committed,
@@ -307,6 +308,52 @@ def _operation(value: Operation, mask: Mask) -> types.Op:
         id=value.id,
         if_hash=value.if_hash,
     )
+
+
+def job(value: JobRecord, mask: Mask, *, failure_limit: int) -> jobs.Job:
+    """A review or a flush, its secrets masked; ``failure_limit`` is that of a turn."""
+    return jobs.Job(
+        id=value.id,
+        kind=value.kind,  # type: ignore[arg-type]  # the journal holds words that memd wrote
+        session=value.session,
+        state=value.state,  # type: ignore[arg-type]  # as above
+        outcome=value.outcome,  # type: ignore[arg-type]  # as above
+        reviewer=value.reviewer,
+        model=value.model,
+        attempts=value.attempts,
+        steps=value.steps,
+        failures=types.Failures(count=value.failures, limit=failure_limit),
+        tokens=jobs.Tokens(input=value.input, cached=value.cached, output=value.output),
+        committed=list(value.committed),
+        staged=list(value.staged),
+        refused=[_refused(one, mask) for one in value.refused],
+        conflicts=[_refused(one, mask) for one in value.conflicts],
+        reason=value.reason and mask(value.reason),
+        turns=value.turns,
+        epoch=value.epoch,
+        at=types.rfc3339(value.us),
+        us=value.us,
+        started_at=None if value.started_us is None else types.rfc3339(value.started_us),
+        started_us=value.started_us,
+        done_at=None if value.done_us is None else types.rfc3339(value.done_us),
+        done_us=value.done_us,
+        summary=display(mask(value.summary)),
+    )
+
+
+def _refused(value: RefusedRecord, mask: Mask) -> jobs.RefusedOp:
+    operation = value.operation
+    texts = [shown(text and mask(text)) for text in (operation.content, operation.old_text, operation.new_text)]
+    action: Any = operation.action  # the journal holds words that memd wrote
+    op = types.Op(
+        action=action,
+        content=texts[0],
+        old_text=texts[1],
+        new_text=texts[2],
+        id=operation.id,
+        if_hash=operation.if_hash,
+    )
+    return jobs.RefusedOp(op=op, name=value.name)
 
 
 def explanation(value: Explanation, mask: Mask) -> results.ExplainMatch:

@@ -8,19 +8,24 @@ from __future__ import annotations
 
 from memd.jobs.copies import Said, Source, records_of, texts_of
 from memd.jobs.counting import TurnEnd
+from memd.jobs.flushing import Compacting, Flushing, Receipt, receipt
 from memd.jobs.ports import Found, JobCommit, Used
 from memd.jobs.service import Jobs, JobStatistics, Parts
 
 __all__ = [
+    "Compacting",
+    "Flushing",
     "Found",
     "JobCommit",
     "JobStatistics",
     "Jobs",
     "Parts",
+    "Receipt",
     "Said",
     "Source",
     "TurnEnd",
     "Used",
+    "receipt",
     "records_of",
     "texts_of",
 ]

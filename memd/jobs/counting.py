@@ -231,6 +231,10 @@ class Counting:
         tally.fresh, tally.us = 0, self._clock()
         return replace(tally)
 
+    def flush_failed(self, profile: str, session: str, fresh: int) -> None:
+        """It could not be made durable: so many turns are fresh as before, and what came since."""
+        self._tally(profile, session).fresh += fresh
+
     def demand(self, profile: str, session: str, rules: Rules, *, extend: JobRecord | None = None) -> Counted:
         """A person wants a review now of what no review has seen of a session (or of those that have ended), however little."""
         tally = self._tallies.get((profile, session))

@@ -248,6 +248,14 @@ class Jobs:
             raise
         self.queue.accept(job)
 
+    async def keep(self, work: WorkPart) -> None:
+        """Make something durable that is no job's.
+
+        Raises:
+            StoreError: It could not be made durable.
+        """
+        await self._durable(work)
+
     async def run_now(self, profile: Named, *, job: str | None = None, session: str | None = None) -> JobRecord:
         """Do something now: a job that waits, or a review of what none has seen of a session (or of those that have ended).
 

@@ -5,8 +5,8 @@ What comes in: the file as parsed (theirs), the head (ours), and the rendering t
 here: when bytes may be believed (``adoption``), I/O.
 
 The rules: delete against change, the change stays; change against change, both stay and the file's text keeps place and
-id; what was added or changed in ours after base stays; identical entries stay separate and are matched in order; the
-file's order wins; the file is written again only if its own entries are not the merged ones.
+id; what was added or changed in ours after base stays; identical entries stay separate and are matched in order, and no text
+is there more often than in either side; the file's order wins; the file is written again only if its own entries are not the merged ones.
 """
 
 from __future__ import annotations
@@ -135,6 +135,7 @@ def merge(
     owners = _owners(base, theirs, ours)
     file_entries = _place_theirs(state, theirs, owners)
     dropped = _place_ours(state, ours)
+    _leave_out_doubles(state, theirs, ours)
     if [entry.text for entry in theirs.entries] == [entry.text for entry in base.entries]:
         # The file brings nothing, so that its order is no news either.
         found = {entry.id: entry for entry in state.result}
@@ -296,6 +297,17 @@ def _place_ours(state: _State, ours: Document) -> tuple[Entry, ...]:
             state.kept.append(entry)
         previous = entry.id
     return tuple(dropped)
+
+
+def _leave_out_doubles(state: _State, theirs: Document, ours: Document) -> None:
+    """Where an entry was changed here into what the file has added, the two are one: no text is there more often than in either."""
+    most = Counter(entry.text for entry in theirs.entries) | Counter(entry.text for entry in ours.entries)
+    found = Counter(entry.text for entry in state.result)
+    for at in reversed(range(len(state.result))):
+        entry = state.result[at]
+        if found[entry.text] > most[entry.text] and entry.id not in state.ours:
+            found[entry.text] -= 1
+            del state.result[at]
 
 
 def _finished(state: _State, theirs: Document, ours: Document, dropped: tuple[Entry, ...]) -> Merged:

@@ -71,7 +71,7 @@ async def test_a_bug_while_settling_does_not_reach_the_writer(world: World, odd:
         ("agent", "approval.reject", "permission_denied"),
         ("agent", "approval.approve", "permission_denied"),
         ("agent", "daemon.stop", "permission_denied"),
-        ("agent", "jobs.run", "method_not_found"),
+        ("agent", "jobs.runs", "method_not_found"),
     ],
 )
 async def test_names_that_are_not_there(world: World, role: Any, method: str, name: str) -> None:

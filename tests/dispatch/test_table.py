@@ -49,7 +49,7 @@ def test_every_row_is_whole(item: Method) -> None:
     if inspect.iscoroutinefunction(item.handler):
         assert "task" == item.kind
     if item.waits:
-        assert "timeout_ms" in item.params.__struct_fields__
+        assert {"timeout_ms", "wait_ms"} & {*item.params.__struct_fields__}
 
 
 def test_mutations_are_those_of_the_protocol() -> None:

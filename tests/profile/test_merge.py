@@ -156,6 +156,13 @@ class TestBothSides:
         assert [("e0", "a"), ("e1", "B"), ("e2", "C"), ("n9", "d")] == pairs(merged)
         assert (False, (), ()) == (merged.rewrite, merged.changes, merged.notices)
 
+    def test_changed_here_into_what_was_added_there_is_one(self) -> None:
+        """It is there once in either, so that two would be one too many."""
+        base = store("alpha", "beta")
+        merged = joined(base, "alpha\n§\nbeta\n§\nnew\n", changed(base, "e0", "new"))
+        assert [("e0", "new"), ("e1", "beta")] == pairs(merged)
+        assert merged.rewrite
+
     def test_what_is_kept_stands_where_it_stood(self) -> None:
         """Behind the entry that it stood behind here; at the beginning if there was none."""
         base = store("b")
@@ -325,6 +332,13 @@ def test_a_merged_document_is_whole(base: Document, data: bytes, found: list[tup
     if not merged.rewrite:
         assert data == render(merged.document)
     assert merged.lossy == bool(Counter(texts(theirs)) - Counter(texts(merged.document)))
+
+
+@given(stored(), files(), heads())
+def test_no_text_is_there_more_often_than_in_either(base: Document, data: bytes, found: list[tuple[str, str]]) -> None:
+    theirs, ours = parse(data), as_head(found, base)
+    merged = joined(base, theirs, ours)
+    assert Counter(texts(merged.document)) <= Counter(texts(theirs)) | Counter(texts(ours))
 
 
 @given(stored(), files())

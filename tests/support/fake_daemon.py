@@ -17,7 +17,7 @@ from memd.config import Settings
 from memd.deferred import Ticket
 from memd.dispatch import DaemonStatistics, Dispatcher, EventHub, Services, method_table
 from memd.dispatch.ports import Redaction
-from memd.jobs import JobCommit, Jobs, Parts
+from memd.jobs import Flushing, JobCommit, Jobs, Parts
 from memd.protocol.messages import Request
 from memd.protocol.results import Discovery
 from memd.sessions import SessionRegistry
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from memd.dispatch import Conversation, Flight, MethodTable
     from memd.dispatch.ports import Profile
     from memd.errors import WireError
+    from memd.jobs.ports import JobProfile
     from memd.profile.values import Caller, Notice
     from memd.protocol.types import ErrorsForm, Role
     from memd.store.work import WorkPart
@@ -201,10 +202,11 @@ class World:
         self.problems: dict[str, WireError] = {}
         self.bugs: list[tuple[str, Exception]] = []
         self.hub = EventHub(self.sessions)
+        self.job_profiles: dict[str, JobProfile] = {}
         self.jobs = Jobs(
             Parts(
                 journal=self.journal.jobs,
-                profiles={},
+                profiles=self.job_profiles,
                 workers=lambda _: (),
                 commit=_commit_nothing,
                 clock=self.clock,
@@ -216,6 +218,7 @@ class World:
             jobs=self.jobs,
             profiles=self.profiles,
             sessions=self.sessions,
+            flushing=Flushing(self.jobs, clock=self.clock),
             hub=self.hub,
             control=self.control,
             settings=lambda: self.settings,

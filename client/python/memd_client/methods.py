@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any, Literal, TypedDict, Unpack
 
+    from memd_client.jobs import CompactionEnded, CompactionReceipt, Job, JobList
     from memd_client.proposals import Checked, Proposal, ProposalList
     from memd_client.redacted import Redacted
     from memd_client.tool import ToolAnswer
@@ -187,6 +188,60 @@ class Methods:
         said = {"session": session, "turn": turn, "status": status, "messages": _plain(messages), "first": first}
         return types.TurnEnded(self.request("turn.end", said))
 
+    def compaction_begin(
+        self,
+        session: str,
+        epoch: str | int,
+        messages: Sequence[Mapping[str, Any]] = (),
+        *,
+        wait_ms: int = 0,
+        mode: Literal["daemon", "inline"] = "daemon",
+    ) -> CompactionReceipt:
+        """Hand over the messages that are about to go, and go on with the receipt."""
+        from memd_client.jobs import CompactionReceipt  # noqa: PLC0415 - hardly ever needed; a one-shot client starts faster
+
+        said = {"session": session, "epoch": epoch, "messages": _plain(messages), "wait_ms": wait_ms, "mode": mode}
+        return CompactionReceipt(self._waiting("compaction.begin", said, wait_ms))
+
+    def compaction_end(
+        self, session: str, epoch: str | int, status: Literal["completed", "failed"] = "completed"
+    ) -> CompactionEnded:
+        """Say that the compaction is over; its snapshot is the one from here on."""
+        from memd_client.jobs import CompactionEnded  # noqa: PLC0415 - as above
+
+        return CompactionEnded(self.request("compaction.end", {"session": session, "epoch": epoch, "status": status}))
+
+    # -- reviews and flushes -------------------------------------------------------------------------------------------
+
+    def jobs_list(self, session: str | None = None, *, limit: int | None = None) -> JobList:
+        """Return the newest reviews and flushes."""
+        from memd_client.jobs import JobList  # noqa: PLC0415 - as above
+
+        return JobList(self.request("jobs.list", {"session": session, "limit": limit}))
+
+    def jobs_show(self, job: str) -> Job:
+        """Return one of them."""
+        return self._job("jobs.show", {"job": job})
+
+    def jobs_wait(self, job: str, *, timeout_ms: int = 0) -> Job:
+        """Return one of them once it has ended, or as it is when the time is over."""
+        from memd_client.jobs import Job  # noqa: PLC0415 - as above
+
+        return Job(self._waiting("jobs.wait", {"job": job, "timeout_ms": timeout_ms}, timeout_ms))
+
+    def jobs_cancel(self, job: str, reason: str | None = None) -> Job:
+        """End one of them; what it has committed stays."""
+        return self._job("jobs.cancel", {"job": job, "reason": reason})
+
+    def jobs_run(self, job: str | None = None, *, session: str | None = None) -> Job:
+        """Have a job that waits run now, or a review of what none has seen of a session."""
+        return self._job("jobs.run", {"job": job, "session": session})
+
+    def _job(self, method: str, params: dict[str, Any]) -> Job:
+        from memd_client.jobs import Job  # noqa: PLC0415 - as above
+
+        return Job(self.request(method, params))
+
     # -- history -------------------------------------------------------------------------------------------------------
 
     def history_list(self, **chosen: Unpack[Revisions]) -> types.RevisionList:
@@ -258,10 +313,14 @@ class Methods:
     ) -> types.Events:
         """Wait for events and return them all at once."""
         said = {"topics": list(topics), "since_seq": since_seq, "timeout_ms": timeout_ms}
-        total = None if self.timeout is None else self.timeout + timeout_ms / 1000
-        if self.timeout is not None:
-            said["deadline_ms"] = int(self.timeout * 1000)  # the daemon adds timeout_ms by itself
-        return types.Events(self.request("events.wait", said, timeout=total))
+        return types.Events(self._waiting("events.wait", said, timeout_ms))
+
+    def _waiting(self, method: str, params: dict[str, Any], wait_ms: int) -> Any:
+        """A call that waits by itself: its time comes on top of the client's own."""
+        if self.timeout is None:
+            return self.request(method, params)
+        params["deadline_ms"] = int(self.timeout * 1000)  # the daemon adds the wait by itself
+        return self.request(method, params, timeout=self.timeout + wait_ms / 1000)
 
     def profile_list(self) -> types.ProfileList:
         """Return every profile."""

@@ -26,6 +26,8 @@ REPEATABLE = MUTATIONS | {
     *("history.list", "history.show", "history.diff", "events.wait", "jobs.list", "jobs.show", "jobs.wait"),
     # A turn is begun and ended by its id. A second session.open without a key leaves one session that expires unused.
     *("session.open", "session.snapshot", "session.refresh", "session.close", "turn.begin", "turn.end"),
+    # A compaction is known by its epoch, and a job that is not wanted is so once and for all.
+    *("compaction.begin", "compaction.end", "jobs.cancel"),
 }
 PASSING = (ShuttingDown, Busy, TooManyRequests)
 

@@ -134,6 +134,30 @@ pub struct Commits {
     pub groups: i64,
 }
 
+/// Method `compaction.end`. `missed`: nobody had said that it begins.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CompactionEnded {
+    pub snapshot: Snapshot,
+    pub missed: bool,
+}
+
+/// Method `compaction.begin`. `summary_text` is what the job found so far, inside the session's
+/// fence.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CompactionReceipt {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub job: Option<String>,
+    /// One of: done, queued, running, skipped.
+    pub state: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    pub summary_text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inline: Option<Inline>,
+}
+
 /// Method `history.diff`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -297,6 +321,66 @@ pub struct HelloResult {
     pub features: Vec<String>,
     pub stores: PerStoreStoreInfo,
     pub notices: Vec<Notice>,
+}
+
+/// What an agent that flushes by itself puts into its conversation; `marker` stands in it and ends
+/// the exchange.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Inline {
+    pub message: Message,
+    pub marker: String,
+}
+
+/// A review or a flush. `committed` are revisions and `staged` proposals; `conflicts` are
+/// operations on entries that had changed meanwhile. `summary` is what it found, its secrets
+/// masked.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Job {
+    pub id: String,
+    /// One of: flush, review.
+    pub kind: String,
+    pub session: String,
+    /// One of: done, leased, queued, running, waiting.
+    pub state: String,
+    /// One of: cancelled, failed, nothing, ok, partial.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<String>,
+    pub reviewer: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    pub attempts: i64,
+    pub steps: i64,
+    pub failures: Failures,
+    pub tokens: Tokens,
+    pub committed: Vec<i64>,
+    pub staged: Vec<String>,
+    pub refused: Vec<RefusedOp>,
+    pub conflicts: Vec<RefusedOp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    pub turns: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub epoch: Option<String>,
+    pub at: String,
+    pub us: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started_us: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub done_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub done_us: Option<i64>,
+    pub summary: String,
+}
+
+/// Method `jobs.list`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct JobList {
+    pub jobs: Vec<Job>,
 }
 
 /// One message of a conversation, as chat interfaces have it. `content` may be missing beside
@@ -561,6 +645,14 @@ pub struct Redacted {
     pub notices: Vec<Notice>,
 }
 
+/// An operation that was not done, and the name of the error.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RefusedOp {
+    pub op: Op,
+    pub name: String,
+}
+
 /// A review that was queued, and who runs it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -783,6 +875,15 @@ pub struct Subscribed {
     pub lost: bool,
 }
 
+/// Tokens of a job; `cached` are those of the input that a cache gave.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Tokens {
+    pub input: i64,
+    pub cached: i64,
+    pub output: i64,
+}
+
 /// Method `memory.tool`: for a model to read; `error` is the error's name, `staged` what waits for
 /// the user.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -968,6 +1069,69 @@ impl Params for ApprovalRejectParams {
 
     fn request_id(&mut self) -> Option<&mut Option<String>> {
         Some(&mut self.request_id)
+    }
+}
+
+/// Messages are about to be compressed or dropped: hand them over, and go on with the receipt.
+/// There is one flush for a session and epoch at most; the same call again has the same answer.
+/// `wait_ms` waits that long for the result, never longer. With `inline` the agent flushes in its
+/// own conversation: it injects the message, and its client takes what lies between the markers
+/// out of the history afterwards.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct CompactionBeginParams {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline_ms: Option<i64>,
+    pub session: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub epoch: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub messages: Option<Vec<Message>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wait_ms: Option<i64>,
+    /// One of: daemon, inline.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+}
+
+impl Params for CompactionBeginParams {
+    const METHOD: &'static str = "compaction.begin";
+    const REPEATABLE: bool = true;
+    type Result = CompactionReceipt;
+
+    fn deadline_ms(&mut self) -> &mut Option<i64> {
+        &mut self.deadline_ms
+    }
+
+    fn request_id(&mut self) -> Option<&mut Option<String>> {
+        None
+    }
+}
+
+/// The compaction is over. A completed one is a boundary: the snapshot is frozen anew. One that
+/// nobody said the beginning of is written down as a missed flush.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct CompactionEndParams {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline_ms: Option<i64>,
+    pub session: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub epoch: Option<Value>,
+    /// One of: completed, failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+}
+
+impl Params for CompactionEndParams {
+    const METHOD: &'static str = "compaction.end";
+    const REPEATABLE: bool = true;
+    type Result = CompactionEnded;
+
+    fn deadline_ms(&mut self) -> &mut Option<i64> {
+        &mut self.deadline_ms
+    }
+
+    fn request_id(&mut self) -> Option<&mut Option<String>> {
+        None
     }
 }
 
@@ -1420,6 +1584,127 @@ impl Params for HistoryUndoParams {
 
     fn request_id(&mut self) -> Option<&mut Option<String>> {
         Some(&mut self.request_id)
+    }
+}
+
+/// A job is not wanted any more. What it has committed stays; one that has ended stays as it is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct JobsCancelParams {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline_ms: Option<i64>,
+    pub job: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl Params for JobsCancelParams {
+    const METHOD: &'static str = "jobs.cancel";
+    const REPEATABLE: bool = true;
+    type Result = Job;
+
+    fn deadline_ms(&mut self) -> &mut Option<i64> {
+        &mut self.deadline_ms
+    }
+
+    fn request_id(&mut self) -> Option<&mut Option<String>> {
+        None
+    }
+}
+
+/// The newest reviews and flushes, newest first, of all sessions or of one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct JobsListParams {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline_ms: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<i64>,
+}
+
+impl Params for JobsListParams {
+    const METHOD: &'static str = "jobs.list";
+    const REPEATABLE: bool = true;
+    type Result = JobList;
+
+    fn deadline_ms(&mut self) -> &mut Option<i64> {
+        &mut self.deadline_ms
+    }
+
+    fn request_id(&mut self) -> Option<&mut Option<String>> {
+        None
+    }
+}
+
+/// Do something now: a job that waits, or a review of what none has seen of a session. Without
+/// either it is a review of what the sessions that have ended left.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct JobsRunParams {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline_ms: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub job: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+}
+
+impl Params for JobsRunParams {
+    const METHOD: &'static str = "jobs.run";
+    const REPEATABLE: bool = false;
+    type Result = Job;
+
+    fn deadline_ms(&mut self) -> &mut Option<i64> {
+        &mut self.deadline_ms
+    }
+
+    fn request_id(&mut self) -> Option<&mut Option<String>> {
+        None
+    }
+}
+
+/// One review or flush: where it is, what it cost, what came of it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct JobsShowParams {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline_ms: Option<i64>,
+    pub job: String,
+}
+
+impl Params for JobsShowParams {
+    const METHOD: &'static str = "jobs.show";
+    const REPEATABLE: bool = true;
+    type Result = Job;
+
+    fn deadline_ms(&mut self) -> &mut Option<i64> {
+        &mut self.deadline_ms
+    }
+
+    fn request_id(&mut self) -> Option<&mut Option<String>> {
+        None
+    }
+}
+
+/// Wait until a job has ended; the job as it is when that is so, or when the time is over.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct JobsWaitParams {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline_ms: Option<i64>,
+    pub job: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<i64>,
+}
+
+impl Params for JobsWaitParams {
+    const METHOD: &'static str = "jobs.wait";
+    const REPEATABLE: bool = true;
+    type Result = Job;
+
+    fn deadline_ms(&mut self) -> &mut Option<i64> {
+        &mut self.deadline_ms
+    }
+
+    fn request_id(&mut self) -> Option<&mut Option<String>> {
+        None
     }
 }
 
@@ -2144,6 +2429,24 @@ impl Client {
         self.call(params)
     }
 
+    /// Messages are about to be compressed or dropped: hand them over, and go on with the receipt.
+    /// There is one flush for a session and epoch at most; the same call again has the same answer.
+    /// `wait_ms` waits that long for the result, never longer. With `inline` the agent flushes in its
+    /// own conversation: it injects the message, and its client takes what lies between the markers
+    /// out of the history afterwards.
+    pub fn compaction_begin(
+        &self,
+        params: CompactionBeginParams,
+    ) -> Result<CompactionReceipt, Error> {
+        self.call(params)
+    }
+
+    /// The compaction is over. A completed one is a boundary: the snapshot is frozen anew. One that
+    /// nobody said the beginning of is written down as a missed flush.
+    pub fn compaction_end(&self, params: CompactionEndParams) -> Result<CompactionEnded, Error> {
+        self.call(params)
+    }
+
     /// Ask this daemon to drain for a newer one, whose `version` is given.
     pub fn daemon_handover(&self, params: DaemonHandoverParams) -> Result<HandoverResult, Error> {
         self.call(params)
@@ -2217,6 +2520,32 @@ impl Client {
     /// selects where nothing else does. With `preview` nothing is done in any case: the result says
     /// what would be.
     pub fn history_undo(&self, params: HistoryUndoParams) -> Result<UndoResult, Error> {
+        self.call(params)
+    }
+
+    /// A job is not wanted any more. What it has committed stays; one that has ended stays as it is.
+    pub fn jobs_cancel(&self, params: JobsCancelParams) -> Result<Job, Error> {
+        self.call(params)
+    }
+
+    /// The newest reviews and flushes, newest first, of all sessions or of one.
+    pub fn jobs_list(&self, params: JobsListParams) -> Result<JobList, Error> {
+        self.call(params)
+    }
+
+    /// Do something now: a job that waits, or a review of what none has seen of a session. Without
+    /// either it is a review of what the sessions that have ended left.
+    pub fn jobs_run(&self, params: JobsRunParams) -> Result<Job, Error> {
+        self.call(params)
+    }
+
+    /// One review or flush: where it is, what it cost, what came of it.
+    pub fn jobs_show(&self, params: JobsShowParams) -> Result<Job, Error> {
+        self.call(params)
+    }
+
+    /// Wait until a job has ended; the job as it is when that is so, or when the time is over.
+    pub fn jobs_wait(&self, params: JobsWaitParams) -> Result<Job, Error> {
         self.call(params)
     }
 

@@ -106,6 +106,21 @@ export interface Commits {
   groups: number;
 }
 
+/** Method `compaction.end`. `missed`: nobody had said that it begins. */
+export interface CompactionEnded {
+  snapshot: Snapshot;
+  missed: boolean;
+}
+
+/** Method `compaction.begin`. `summary_text` is what the job found so far, inside the session's fence. */
+export interface CompactionReceipt {
+  job?: string;
+  state: "done" | "queued" | "running" | "skipped";
+  reason?: string;
+  summary_text: string;
+  inline?: Inline;
+}
+
 /** Method `history.diff`. */
 export interface DiffResult {
   text: string;
@@ -225,6 +240,49 @@ export interface HelloResult {
   features: string[];
   stores: PerStoreStoreInfo;
   notices: Notice[];
+}
+
+/** What an agent that flushes by itself puts into its conversation; `marker` stands in it and ends the exchange. */
+export interface Inline {
+  message: Message;
+  marker: string;
+}
+
+/**
+ * A review or a flush. `committed` are revisions and `staged` proposals; `conflicts` are operations on entries
+ * that had changed meanwhile. `summary` is what it found, its secrets masked.
+ */
+export interface Job {
+  id: string;
+  kind: "flush" | "review";
+  session: string;
+  state: "done" | "leased" | "queued" | "running" | "waiting";
+  outcome?: "cancelled" | "failed" | "nothing" | "ok" | "partial";
+  reviewer: string;
+  model?: string;
+  attempts: number;
+  steps: number;
+  failures: Failures;
+  tokens: Tokens;
+  committed: number[];
+  staged: string[];
+  refused: RefusedOp[];
+  conflicts: RefusedOp[];
+  reason?: string;
+  turns: number;
+  epoch?: string;
+  at: string;
+  us: number;
+  started_at?: string;
+  started_us?: number;
+  done_at?: string;
+  done_us?: number;
+  summary: string;
+}
+
+/** Method `jobs.list`. */
+export interface JobList {
+  jobs: Job[];
 }
 
 /** One message of a conversation, as chat interfaces have it. `content` may be missing beside `tool_calls`. */
@@ -419,6 +477,12 @@ export interface Redacted {
   notices: Notice[];
 }
 
+/** An operation that was not done, and the name of the error. */
+export interface RefusedOp {
+  op: Op;
+  name: string;
+}
+
 /** A review that was queued, and who runs it. */
 export interface ReviewPlan {
   job: string;
@@ -583,6 +647,13 @@ export interface Subscribed {
   lost: boolean;
 }
 
+/** Tokens of a job; `cached` are those of the input that a cache gave. */
+export interface Tokens {
+  input: number;
+  cached: number;
+  output: number;
+}
+
 /** Method `memory.tool`: for a model to read; `error` is the error's name, `staged` what waits for the user. */
 export interface ToolAnswer {
   success: boolean;
@@ -683,6 +754,32 @@ export interface ApprovalRejectParams {
   request_id?: string;
   if_revision?: number;
   id: string;
+}
+
+/**
+ * Messages are about to be compressed or dropped: hand them over, and go on with the receipt. There is one flush
+ * for a session and epoch at most; the same call again has the same answer. `wait_ms` waits that long for the
+ * result, never longer. With `inline` the agent flushes in its own conversation: it injects the message, and its
+ * client takes what lies between the markers out of the history afterwards.
+ */
+export interface CompactionBeginParams {
+  deadline_ms?: number;
+  session: string;
+  epoch: unknown;
+  messages?: Message[];
+  wait_ms?: number;
+  mode?: "daemon" | "inline";
+}
+
+/**
+ * The compaction is over. A completed one is a boundary: the snapshot is frozen anew. One that nobody said the
+ * beginning of is written down as a missed flush.
+ */
+export interface CompactionEndParams {
+  deadline_ms?: number;
+  session: string;
+  epoch: unknown;
+  status?: "completed" | "failed";
 }
 
 /** Ask this daemon to drain for a newer one, whose `version` is given. */
@@ -839,6 +936,43 @@ export interface HistoryUndoParams {
   job?: string;
   last?: number;
   preview?: boolean;
+}
+
+/** A job is not wanted any more. What it has committed stays; one that has ended stays as it is. */
+export interface JobsCancelParams {
+  deadline_ms?: number;
+  job: string;
+  reason?: string;
+}
+
+/** The newest reviews and flushes, newest first, of all sessions or of one. */
+export interface JobsListParams {
+  deadline_ms?: number;
+  session?: string;
+  limit?: number;
+}
+
+/**
+ * Do something now: a job that waits, or a review of what none has seen of a session. Without either it is a
+ * review of what the sessions that have ended left.
+ */
+export interface JobsRunParams {
+  deadline_ms?: number;
+  job?: string;
+  session?: string;
+}
+
+/** One review or flush: where it is, what it cost, what came of it. */
+export interface JobsShowParams {
+  deadline_ms?: number;
+  job: string;
+}
+
+/** Wait until a job has ended; the job as it is when that is so, or when the time is over. */
+export interface JobsWaitParams {
+  deadline_ms?: number;
+  job: string;
+  timeout_ms?: number;
 }
 
 /** Add an entry. A text that is there already succeeds with `changed: false`. */
@@ -1109,6 +1243,8 @@ export const MUTATIONS: ReadonlySet<string> = new Set([
 /** Methods that may be called again in any case. */
 export const REPEATABLE: ReadonlySet<string> = new Set([
   "approval.list",
+  "compaction.begin",
+  "compaction.end",
   "daemon.metrics",
   "daemon.reload",
   "daemon.status",
@@ -1116,6 +1252,10 @@ export const REPEATABLE: ReadonlySet<string> = new Set([
   "history.diff",
   "history.list",
   "history.show",
+  "jobs.cancel",
+  "jobs.list",
+  "jobs.show",
+  "jobs.wait",
   "memory.explain",
   "memory.read",
   "memory.tool_schema",
@@ -1157,6 +1297,24 @@ export abstract class Methods {
   /** Settle a proposal without applying it. Refused to a process with an agent among its ancestors. */
   async approvalReject(params: ApprovalRejectParams): Promise<Proposal> {
     return (await this.request("approval.reject", params)) as Proposal;
+  }
+
+  /**
+   * Messages are about to be compressed or dropped: hand them over, and go on with the receipt. There is one flush
+   * for a session and epoch at most; the same call again has the same answer. `wait_ms` waits that long for the
+   * result, never longer. With `inline` the agent flushes in its own conversation: it injects the message, and its
+   * client takes what lies between the markers out of the history afterwards.
+   */
+  async compactionBegin(params: CompactionBeginParams): Promise<CompactionReceipt> {
+    return (await this.request("compaction.begin", params)) as CompactionReceipt;
+  }
+
+  /**
+   * The compaction is over. A completed one is a boundary: the snapshot is frozen anew. One that nobody said the
+   * beginning of is written down as a missed flush.
+   */
+  async compactionEnd(params: CompactionEndParams): Promise<CompactionEnded> {
+    return (await this.request("compaction.end", params)) as CompactionEnded;
   }
 
   /** Ask this daemon to drain for a newer one, whose `version` is given. */
@@ -1231,6 +1389,34 @@ export abstract class Methods {
    */
   async historyUndo(params: HistoryUndoParams = {}): Promise<UndoResult> {
     return (await this.request("history.undo", params)) as UndoResult;
+  }
+
+  /** A job is not wanted any more. What it has committed stays; one that has ended stays as it is. */
+  async jobsCancel(params: JobsCancelParams): Promise<Job> {
+    return (await this.request("jobs.cancel", params)) as Job;
+  }
+
+  /** The newest reviews and flushes, newest first, of all sessions or of one. */
+  async jobsList(params: JobsListParams = {}): Promise<JobList> {
+    return (await this.request("jobs.list", params)) as JobList;
+  }
+
+  /**
+   * Do something now: a job that waits, or a review of what none has seen of a session. Without either it is a
+   * review of what the sessions that have ended left.
+   */
+  async jobsRun(params: JobsRunParams = {}): Promise<Job> {
+    return (await this.request("jobs.run", params)) as Job;
+  }
+
+  /** One review or flush: where it is, what it cost, what came of it. */
+  async jobsShow(params: JobsShowParams): Promise<Job> {
+    return (await this.request("jobs.show", params)) as Job;
+  }
+
+  /** Wait until a job has ended; the job as it is when that is so, or when the time is over. */
+  async jobsWait(params: JobsWaitParams): Promise<Job> {
+    return (await this.request("jobs.wait", params)) as Job;
   }
 
   /** Add an entry. A text that is there already succeeds with `changed: false`. */

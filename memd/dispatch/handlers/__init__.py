@@ -8,10 +8,12 @@ from __future__ import annotations
 from memd.dispatch.handlers import (
     approval,
     certify,
+    compaction,
     daemon,
     event,
     hello,
     history,
+    job,
     memory,
     profile,
     rpc,
@@ -22,7 +24,23 @@ from memd.dispatch.handlers import (
 )
 from memd.dispatch.table import MethodTable
 
-AREAS = (hello, session, turn, memory, tool, history, approval, scan, event, profile, daemon, rpc, certify)
+AREAS = (
+    hello,
+    session,
+    turn,
+    compaction,
+    job,
+    memory,
+    tool,
+    history,
+    approval,
+    scan,
+    event,
+    profile,
+    daemon,
+    rpc,
+    certify,
+)
 
 
 def method_table() -> MethodTable:

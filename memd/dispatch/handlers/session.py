@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from memd.dispatch import translate
 from memd.dispatch.call import Pending, after
+from memd.dispatch.handlers.compaction import flush_at_reset
 from memd.dispatch.notices import snapshot_notices, store_notices
 from memd.dispatch.table import Method
 from memd.dispatch.tool_schema import tool_schema
@@ -19,12 +20,13 @@ from memd.protocol import params as p, results
 from memd.sessions import EMPTY_SNAPSHOT, OpenRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Coroutine, Sequence
 
     import msgspec
 
     from memd.dispatch.context import Context
     from memd.profile.values import Notice
+    from memd.protocol.types import Message
     from memd.sessions import Opened, Session
 
 
@@ -106,18 +108,35 @@ def _refreshed(session: Session) -> results.SessionRefreshed:
     return results.SessionRefreshed(snapshot=translate.snapshot(session.frozen or EMPTY_SNAPSHOT))
 
 
-def session_close(context: Context, params: p.SessionClose) -> Pending:
-    """Forget a session; what no review has seen of it is left to the profile, in one with that."""
-    session, jobs = context.session(params.session), context.services.jobs
+def session_close(context: Context, params: p.SessionClose) -> Pending | Coroutine[Any, Any, results.SessionClosed]:
+    """Forget a session; what no review has seen of it is left to the profile, in one with that.
+
+    What a session that is thrown away holds is flushed before, if it is handed over.
+    """
+    session = context.session(params.session)
+    if params.reason == "reset" and params.messages and context.may("add"):
+        return _flush_and_close(context, session, params.messages)
+    return _close(context, session, None)
+
+
+async def _flush_and_close(context: Context, session: Session, messages: Sequence[Message]) -> results.SessionClosed:
+    flush = await flush_at_reset(context, session, messages)
+    pending = _close(context, session, flush)
+    await pending.ticket.wait()
+    return pending.settle(pending.ticket)  # type: ignore[no-any-return]  # what _close makes
+
+
+def _close(context: Context, session: Session, flush: str | None) -> Pending:
+    jobs = context.services.jobs
     counted = jobs.session_closed(context.profile, session.id)
     ticket = context.services.sessions.close(session, counted.work)
     ticket.on_done(lambda done: jobs.settle(counted, durable=done.error is None))
 
     def closed() -> results.SessionClosed:
         if counted.job is None:
-            return results.SessionClosed()
+            return results.SessionClosed(flush=flush)
         plan = results.ReviewPlan(job=counted.job.id, placement=jobs.placement(counted.job.id))
-        return results.SessionClosed(review=plan)
+        return results.SessionClosed(review=plan, flush=flush)
 
     return after(ticket, closed)
 
@@ -126,5 +145,5 @@ METHODS = (
     Method("session.open", p.SessionOpen, results.SessionOpened, "none", session_open, "task"),
     Method("session.snapshot", p.SessionSnapshot, results.SessionShown, "read", session_snapshot),
     Method("session.refresh", p.SessionRefresh, results.SessionRefreshed, "read", session_refresh, "task"),
-    Method("session.close", p.SessionClose, results.SessionClosed, "read", session_close, "deferred"),
+    Method("session.close", p.SessionClose, results.SessionClosed, "read", session_close, "task"),
 )

@@ -121,11 +121,9 @@ async def test_without_access_the_snapshot_is_empty(client: Client, world: World
 
 
 async def test_close_frees_the_key(client: Client) -> None:
-    """The id is unknown then; there is no review and no flush yet."""
+    """The id is unknown then."""
     session = client.ok("session.open", key="k")["session"]
-    assert {} == client.ok(
-        "session.close", session=session, reason="reset", messages=[{"role": "user", "content": "x"}]
-    )
+    assert {} == client.ok("session.close", session=session, reason="reset")
     for method in ("session.snapshot", "session.refresh"):
         client.fails("no_such_session", method, session=session)
     client.fails("no_such_session", "session.open", session=session)

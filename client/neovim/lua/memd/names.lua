@@ -36,6 +36,17 @@
 ---@field fsyncs integer
 ---@field groups integer
 
+---@class memd.CompactionEnded
+---@field snapshot memd.Snapshot
+---@field missed boolean
+
+---@class memd.CompactionReceipt
+---@field job? string
+---@field state "done"|"queued"|"running"|"skipped"
+---@field reason? string
+---@field summary_text string
+---@field inline? memd.Inline
+
 ---@class memd.DiffResult
 ---@field text string
 ---@field changes memd.Change[]
@@ -128,6 +139,40 @@
 ---@field features string[]
 ---@field stores memd.PerStoreStoreInfo
 ---@field notices memd.Notice[]
+
+---@class memd.Inline
+---@field message memd.Message
+---@field marker string
+
+---@class memd.Job
+---@field id string
+---@field kind "flush"|"review"
+---@field session string
+---@field state "done"|"leased"|"queued"|"running"|"waiting"
+---@field outcome? "cancelled"|"failed"|"nothing"|"ok"|"partial"
+---@field reviewer string
+---@field model? string
+---@field attempts integer
+---@field steps integer
+---@field failures memd.Failures
+---@field tokens memd.Tokens
+---@field committed integer[]
+---@field staged string[]
+---@field refused memd.RefusedOp[]
+---@field conflicts memd.RefusedOp[]
+---@field reason? string
+---@field turns integer
+---@field epoch? string
+---@field at string
+---@field us integer
+---@field started_at? string
+---@field started_us? integer
+---@field done_at? string
+---@field done_us? integer
+---@field summary string
+
+---@class memd.JobList
+---@field jobs memd.Job[]
 
 ---@class memd.Message
 ---@field role "assistant"|"system"|"tool"|"user"
@@ -264,6 +309,10 @@
 ---@field revisions integer[]
 ---@field notices memd.Notice[]
 
+---@class memd.RefusedOp
+---@field op memd.Op
+---@field name string
+
 ---@class memd.ReviewPlan
 ---@field job string
 ---@field placement "client"|"daemon"
@@ -391,6 +440,11 @@
 ---@field seq integer
 ---@field lost boolean
 
+---@class memd.Tokens
+---@field input integer
+---@field cached integer
+---@field output integer
+
 ---@class memd.ToolAnswer
 ---@field success boolean
 ---@field done boolean
@@ -463,6 +517,20 @@
 ---@field request_id? string
 ---@field if_revision? integer
 ---@field id string
+
+---@class memd.CompactionBeginParams
+---@field deadline_ms? integer
+---@field session string
+---@field epoch any
+---@field messages? memd.Message[]
+---@field wait_ms? integer
+---@field mode? "daemon"|"inline"
+
+---@class memd.CompactionEndParams
+---@field deadline_ms? integer
+---@field session string
+---@field epoch any
+---@field status? "completed"|"failed"
 
 ---@class memd.DaemonHandoverParams
 ---@field deadline_ms? integer
@@ -554,6 +622,30 @@
 ---@field job? string
 ---@field last? integer
 ---@field preview? boolean
+
+---@class memd.JobsCancelParams
+---@field deadline_ms? integer
+---@field job string
+---@field reason? string
+
+---@class memd.JobsListParams
+---@field deadline_ms? integer
+---@field session? string
+---@field limit? integer
+
+---@class memd.JobsRunParams
+---@field deadline_ms? integer
+---@field job? string
+---@field session? string
+
+---@class memd.JobsShowParams
+---@field deadline_ms? integer
+---@field job string
+
+---@class memd.JobsWaitParams
+---@field deadline_ms? integer
+---@field job string
+---@field timeout_ms? integer
 
 ---@class memd.MemoryAddParams
 ---@field deadline_ms? integer
@@ -730,6 +822,8 @@
 ---@overload fun(self: memd.Client, method: "approval.approve", params?: memd.ApprovalApproveParams): memd.Mutation, memd.Error?
 ---@overload fun(self: memd.Client, method: "approval.list", params?: memd.ApprovalListParams): memd.ProposalList, memd.Error?
 ---@overload fun(self: memd.Client, method: "approval.reject", params?: memd.ApprovalRejectParams): memd.Proposal, memd.Error?
+---@overload fun(self: memd.Client, method: "compaction.begin", params?: memd.CompactionBeginParams): memd.CompactionReceipt, memd.Error?
+---@overload fun(self: memd.Client, method: "compaction.end", params?: memd.CompactionEndParams): memd.CompactionEnded, memd.Error?
 ---@overload fun(self: memd.Client, method: "daemon.handover", params?: memd.DaemonHandoverParams): memd.HandoverResult, memd.Error?
 ---@overload fun(self: memd.Client, method: "daemon.metrics", params?: memd.DaemonMetricsParams): memd.MetricsResult, memd.Error?
 ---@overload fun(self: memd.Client, method: "daemon.reload", params?: memd.DaemonReloadParams): table, memd.Error?
@@ -743,6 +837,11 @@
 ---@overload fun(self: memd.Client, method: "history.restore", params?: memd.HistoryRestoreParams): memd.UndoResult, memd.Error?
 ---@overload fun(self: memd.Client, method: "history.show", params?: memd.HistoryShowParams): memd.RevisionShown, memd.Error?
 ---@overload fun(self: memd.Client, method: "history.undo", params?: memd.HistoryUndoParams): memd.UndoResult, memd.Error?
+---@overload fun(self: memd.Client, method: "jobs.cancel", params?: memd.JobsCancelParams): memd.Job, memd.Error?
+---@overload fun(self: memd.Client, method: "jobs.list", params?: memd.JobsListParams): memd.JobList, memd.Error?
+---@overload fun(self: memd.Client, method: "jobs.run", params?: memd.JobsRunParams): memd.Job, memd.Error?
+---@overload fun(self: memd.Client, method: "jobs.show", params?: memd.JobsShowParams): memd.Job, memd.Error?
+---@overload fun(self: memd.Client, method: "jobs.wait", params?: memd.JobsWaitParams): memd.Job, memd.Error?
 ---@overload fun(self: memd.Client, method: "memory.add", params?: memd.MemoryAddParams): memd.Mutation, memd.Error?
 ---@overload fun(self: memd.Client, method: "memory.apply", params?: memd.MemoryApplyParams): memd.ApplyResult, memd.Error?
 ---@overload fun(self: memd.Client, method: "memory.edit", params?: memd.MemoryEditParams): memd.Mutation, memd.Error?
@@ -794,6 +893,8 @@ M.mutations = {
 ---Methods that may be called again in any case.
 M.repeatable = {
   ["approval.list"] = true,
+  ["compaction.begin"] = true,
+  ["compaction.end"] = true,
   ["daemon.metrics"] = true,
   ["daemon.reload"] = true,
   ["daemon.status"] = true,
@@ -801,6 +902,10 @@ M.repeatable = {
   ["history.diff"] = true,
   ["history.list"] = true,
   ["history.show"] = true,
+  ["jobs.cancel"] = true,
+  ["jobs.list"] = true,
+  ["jobs.show"] = true,
+  ["jobs.wait"] = true,
   ["memory.explain"] = true,
   ["memory.read"] = true,
   ["memory.tool_schema"] = true,
