@@ -152,3 +152,35 @@ def test_secrets_never_reach_the_journal(memd: DaemonProcess) -> None:
     data = b"".join(file.read_bytes() for file in memd.journal.parent.glob("journal.db*"))
     assert b"and more words" in data
     assert key.encode() not in data
+
+
+FACTS = [
+    "I prefer tea over coffee",
+    "my dog is called Momo",
+    "our builds run on Bazel seven",
+    "I live in Lisbon",
+    "invoices go to Petra on Fridays",
+    "the printer stands in the cellar",
+]
+
+
+def test_killed_at_any_moment(memd: DaemonProcess) -> None:
+    """Right after a turn's end, and a little later each time: every job ends once, every fact is there once."""
+    memd.configure("[review]\ninterval = 1\nidle_s = 0\n")
+    memd.restart()
+    jobs = []
+    for number, fact in enumerate(FACTS):
+        with memd.connect() as peer:
+            session = peer.call("session.open", key="k")["session"]
+            jobs.append(turn(peer, session, number, f"Remember that {fact}.")["review"]["job"])
+            for _ in range(number * 10):  # where it strikes
+                peer.call("rpc.ping")
+        memd.restart(kill=True)
+    with memd.connect() as peer:
+        for job in jobs:
+            assert "ok" == wait_finished(peer, job)["data"]["outcome"]
+        told = peer.call("events.wait", topics=["job.finished"], since_seq=0, timeout_ms=0)["events"]
+    assert sorted(jobs) == sorted(event["job"] for event in told)
+    found = texts(memd)
+    assert [1] * len(FACTS) == [sum(fact[1:] in text for text in found) for fact in FACTS]
+    assert len(FACTS) == len(found)
