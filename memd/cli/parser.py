@@ -157,6 +157,15 @@ def _reject(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--reason", metavar="WHY", help="recorded with it, and told by `memd explain`")
 
 
+def _jobs(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("job", nargs="?", metavar="ID", help="only this one, and everything about it")
+    verb.add_argument("-n", "--limit", type=_count, default=HISTORY_LIMIT, metavar="N", help="how many (20)")
+    verb.add_argument("--session", metavar="ID", help="only of this session")
+    verb.add_argument("--run", dest="now", action="store_true", help="now: this job, or a review of what none has seen")
+    verb.add_argument("--wait", type=_seconds, metavar="SECONDS", help="until it has ended, at most so long")
+    verb.add_argument("--cancel", action="store_true", help="it is not wanted any more")
+
+
 def _history(verb: argparse.ArgumentParser) -> None:
     _read(verb)
     verb.add_argument("-n", "--limit", type=_count, default=HISTORY_LIMIT, metavar="N", help="how many (20)")
@@ -316,6 +325,7 @@ VERBS: dict[str, tuple[str, str, Adder | None]] = {
     "pending": ("approval:pending", "show what waits for your approval, and what is kept out of prompts", _pending),
     "approve": ("approval:approve", "apply what waits, or let an entry into prompts", _approve),
     "reject": ("approval:reject", "settle what waits without applying it", _reject),
+    "jobs": ("jobs:jobs", "show reviews and flushes, what they cost and what came of them", _jobs),
     "history": ("history:history", "list what changed, newest first", _history),
     "show": ("history:show", "show one revision: who, when, why, and the words that changed", _show),
     "diff": ("history:diff", "show the words that changed between two revisions", _diff),

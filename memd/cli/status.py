@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from memd_client import types
 
 
+LIVING = ("queued", "leased", "running", "waiting")
+"""Where a review or a flush can be that has not ended."""
+
+
 def status(shell: Shell, options: Namespace) -> int:
     """``memd status``."""
     with overseer(shell, options) as client:
@@ -88,6 +92,11 @@ def _show_daemon(shell: Shell, result: types.Status) -> None:
     count = {name: told[name] for name in ("connections", "sessions") if isinstance(told.get(name), int)}
     if count:
         shell.out("  " + ", ".join(plural(value, name[:-1]) for name, value in count.items()))
+    jobs = {state: told.get("jobs", {}).get(state, 0) for state in LIVING}
+    if any(jobs.values()):
+        shell.out(
+            f"  reviews and flushes: {', '.join(f'{number} {state}' for state, number in jobs.items() if number)}"
+        )
 
 
 def _show_store(shell: Shell, target: str, store: types.Store, last: Last | None) -> None:

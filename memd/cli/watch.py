@@ -37,7 +37,7 @@ def line_of(shell: Shell, event: Event) -> str:
     """One event in one line: number, time, topic, and what it is about."""
     head = f"{event.seq}  {event.at[CLOCK] or '--:--:--'}  "
     topic = f"{event.topic:<16}"
-    about = [event.profile, event.target, event.id, event.revision and f"revision {event.revision}"]
+    about = [event.profile, event.target, event.id, event.job, event.revision and f"revision {event.revision}"]
     details = " ".join(f"{key}={value}" for key, value in event.data.items() if isinstance(value, str | int))
     rest = "  ".join([" ".join(str(part) for part in about if part), details])
     shown = cut(rest, max(shell.width() - len(head) - len(topic) - 2, 10))

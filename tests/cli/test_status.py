@@ -87,3 +87,9 @@ def test_without_a_daemon_it_says_so(memd: Command) -> None:
     done = memd("status")
     assert 69 == done.status
     assert "start it with `memd socket --start`" in " ".join(done.err.split())
+
+
+def test_reviews_and_flushes_that_have_not_ended_are_counted(memd: Command, scripted: ScriptedServer) -> None:
+    figures = {"queued": 1, "leased": 0, "running": 0, "waiting": 2, "ok": 7, "tokens_input": 5}
+    scripted.script["daemon.status"] = answers({**STATUS, "jobs": figures})
+    assert "  reviews and flushes: 1 queued, 2 waiting" in memd("status").out.splitlines()

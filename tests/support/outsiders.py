@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 BORDER = "\n§\n"
 STALE_S = 3.0
-TURN_S = 10.0
+TURN_S = 60.0
 POLL_S = 0.02
 BUILDING_S = 0.5
 MOST_ENTRIES = 20  # of a client: a store has a thousand at most
