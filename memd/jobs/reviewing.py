@@ -5,16 +5,27 @@ What comes in: a profile's settings. What goes out: workers, the chosen one firs
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from memd.jobs.reviewers.anthropic import AnthropicReviewer
+from memd.jobs.reviewers.command import CommandReviewer
+from memd.jobs.reviewers.openai import OpenAiReviewer
 from memd.jobs.reviewers.rules import RulesReviewer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from memd.config import ProfileSettings
     from memd.jobs.ports import JobProfile, Worker
 
 _RULES = RulesReviewer()
+_KINDS: Mapping[str, Callable[[ProfileSettings], Worker]] = {
+    "rules": lambda _: _RULES,
+    "openai": OpenAiReviewer,
+    "anthropic": AnthropicReviewer,
+    "command": CommandReviewer,
+}
 
 
 def workers_for(profile: JobProfile) -> Sequence[Worker]:
@@ -23,8 +34,13 @@ def workers_for(profile: JobProfile) -> Sequence[Worker]:
     A client that reviews by itself and lets its time go by leaves the job to the fall-backs, and without any to ``rules``. None where
     nothing of what is set can be used: its jobs wait then.
     """
-    review = profile.settings.review
-    wanted = [kind for kind in (review.reviewer, *review.fallback) if kind != "off"]
+    return _workers(profile.settings)
+
+
+@lru_cache(maxsize=64)
+def _workers(settings: ProfileSettings) -> Sequence[Worker]:
+    review = settings.review
+    wanted = [kind for kind in dict.fromkeys((review.reviewer, *review.fallback)) if kind != "off"]
     if wanted == ["client"]:
         wanted.append("rules")
-    return [_RULES] if "rules" in wanted else []
+    return tuple(_KINDS[kind](settings) for kind in wanted if kind in _KINDS)

@@ -70,11 +70,13 @@ class FakeProfile:
         self.settings = settings(name, **sections)
         self.events = FakeEvents()
         self.chars: dict[str, int] = {}  # how full its stores of 100 characters are
+        self.documents: dict[Target, Document] = {}
 
     def state(self, target: Target) -> StoreState:
         chars = self.chars.get(target, 0)
         usage = usage_of(chars, Limits(100))
-        return StoreState(target=target, path="", document=Document(), revision=0, usage=usage)
+        document = self.documents.get(target) or Document()
+        return StoreState(target=target, path="", document=document, revision=0, usage=usage)
 
     def submit(self, mutation: Mutation) -> Ticket:
         raise NotImplementedError(mutation)  # the commit's business, which is scripted too
