@@ -220,6 +220,9 @@ def find_base(theirs: Document, candidates: Sequence[Document], changed_us: int)
     What memd put in moments before nobody has reworded, however alike it is to what they added; who did see it that soon
     finds both wordings. Against any but the last version it has to be clear that a text is a rewording, and not one more of
     its kind: there it is as likely that the writer read before the old wording came, and then nothing may go.
+
+    Where two versions are as near, it is the one without what memd put in moments before: who read earlier is more likely than
+    who took that out again at once.
     """
     texts = [entry.text for entry in theirs.entries]
     there, new = set(texts), set(texts)
@@ -228,17 +231,17 @@ def find_base(theirs: Document, candidates: Sequence[Document], changed_us: int)
     rewordings = Rewordings(texts, new)
     found = differences(theirs, candidates)  # as a rewording is no change of length, none that is left out can be it
 
-    def less(distance: int, index: int) -> tuple[int, int]:
+    def less(distance: int, index: int) -> tuple[int, int, int]:
         entries = candidates[index].entries
         old = [entry.text for entry in entries if entry.text in there or not _recent(entry, changed_us)]
-        return distance - rewordings.count(old, clearly=index > 0), index
+        return distance - rewordings.count(old, clearly=index > 0), len(entries) - len(old), index
 
-    best = min(found)
+    best = less(*min(found))
     for distance, index in found:
         most = min(distance // 2, len(new)) if index else distance // 2
-        if (distance - most, index) < best:
+        if (distance - most, 0, index) < best:
             best = min(best, less(distance, index))
-    return candidates[best[1]]
+    return candidates[best[2]]
 
 
 def _same(one: Document, two: Document) -> bool:

@@ -95,6 +95,18 @@ def test_what_a_person_saved_is_not_restored_by_saving_it_again() -> None:
     assert ["alpha is first", "delta by hand", "epsilon added"] == adopted(head, first, [base])
 
 
+def test_who_read_before_the_newest_entry_came_did_not_take_it_out() -> None:
+    """``sed -i`` over one of several alike, read a moment before memd put another entry in: either version would be as near."""
+    texts = ["sed wrote number 79.", "client1 wrote number 3.", "sed wrote number 1250."]
+    before = stored(dict(zip("abc", texts, strict=True)))
+    saved = file("sed wrote number 1300.", *texts[1:])
+    for age_us, stays in ((1_800_000, True), (RECENT_US, False)):
+        newest = stored({"d": "client0 wrote number 1297."}, updated_us=NOW_US - age_us).entries[0]
+        head = replace(before, entries=(*before.entries, newest), gaps=(*before.gaps, "\n§\n"))
+        expected = ["sed wrote number 1300.", *texts[1:], *(["client0 wrote number 1297."] if stays else [])]
+        assert expected == adopted(head, saved, older(before))
+
+
 def test_a_new_file_replaces_the_old_one_but_for_what_it_cannot_have_seen() -> None:
     """It shares nothing with any version; an entry that memd put in seconds ago stays."""
     head = stored({"a": "alpha is first", "b": "beta is second"})
