@@ -50,6 +50,7 @@ class Parts:
     clock: Callable[[], int]
     token: Callable[[int], bytes]
     on_bug: Callable[[str, Exception], None]
+    on_ended: Callable[[JobRecord], None] = lambda _: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,7 @@ class Jobs:
         self._expire_us = 0
         self.counting = Counting(clock=parts.clock, name=self.new_id)
         self.queue = JobQueue(parts.journal, parts.profiles, clock=parts.clock)
+        self.queue.on_ended = parts.on_ended
         self._lanes, self._foreground = Lanes(), Foreground()
         self._ledger = Ledger(clock=parts.clock)
         schedule = Schedule(

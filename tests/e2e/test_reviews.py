@@ -88,6 +88,9 @@ def test_what_was_said_is_kept_and_can_be_undone(memd: DaemonProcess) -> None:
     assert [] == texts(memd)
     memd.stop()
     assert [(0,)] == rows(memd, "SELECT count(*) FROM message")
+    (logged,) = [line for line in memd.log().splitlines() if '"job_ended"' in line]
+    assert {"job": plan["job"], "outcome": "ok", "reviewer": "rules"}.items() <= json.loads(logged).items()
+    assert "tea" not in memd.log()
 
 
 def test_a_crash_between_the_turn_and_the_review(memd: DaemonProcess) -> None:
