@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 
     from memd.config import Settings
     from memd.logs import Logger
+    from memd.store.work import JobRecord
     from memd.transport.listener import Listener
 
 OWNER_LOCK = "daemon.lock"
@@ -258,6 +259,7 @@ class Daemon:
                 clock=self.clock.now_us,
                 token=os.urandom,
                 on_bug=self._log_bug,
+                on_ended=self._log_job,
             )
         )
 
@@ -303,6 +305,10 @@ class Daemon:
         profiles.close()
         for writer in profiles.writers():
             await writer.ended.wait()
+
+    def _log_job(self, job: JobRecord) -> None:
+        say = self.log.warning if job.outcome in ("partial", "failed") else self.log.info
+        say("job_ended", job=job.id, profile=job.profile, kind=job.kind, outcome=job.outcome, reviewer=job.reviewer)
 
     def _log_bug(self, method: str, error: Exception) -> None:
         self.log.error("bug", method=method, exc_info=error)

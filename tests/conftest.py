@@ -47,7 +47,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     run_slow = config.getoption("--run-slow")
+    run_model = "model" in str(config.getoption("markexpr"))
     for item in items:
+        if item.get_closest_marker("model") is not None and not run_model:
+            item.add_marker(pytest.mark.skip(reason="a real model: run with -m model"))
         if item.get_closest_marker("slow") is None:
             continue
         if not run_slow:

@@ -347,6 +347,22 @@ func (c *Client) JobsCancel(ctx context.Context, p JobsCancelParams) (Job, error
 	return result, err
 }
 
+// JobsClaimParams: the parameters of jobs.claim; zero values are left out.
+type JobsClaimParams struct {
+	DeadlineMS *int64 `msgpack:"deadline_ms,omitempty"`
+	Job        string `msgpack:"job"`
+	Session    string `msgpack:"session"`
+	Style      string `msgpack:"style,omitempty"` // one of: anthropic, mcp, openai
+}
+
+// JobsClaim calls jobs.claim. Take a review that is placed with the client: its own model does it, with its warm
+// cache. A client that does not submit before the lease ends leaves the job to the daemon.
+func (c *Client) JobsClaim(ctx context.Context, p JobsClaimParams) (Claimed, error) {
+	var result Claimed
+	err := c.call(ctx, "jobs.claim", &p, shared{deadline: &p.DeadlineMS, request: nil, repeatable: false}, &result)
+	return result, err
+}
+
 // JobsListParams: the parameters of jobs.list; zero values are left out.
 type JobsListParams struct {
 	DeadlineMS *int64 `msgpack:"deadline_ms,omitempty"`
@@ -358,6 +374,20 @@ type JobsListParams struct {
 func (c *Client) JobsList(ctx context.Context, p JobsListParams) (JobList, error) {
 	var result JobList
 	err := c.call(ctx, "jobs.list", &p, shared{deadline: &p.DeadlineMS, request: nil, repeatable: true}, &result)
+	return result, err
+}
+
+// JobsRenewParams: the parameters of jobs.renew; zero values are left out.
+type JobsRenewParams struct {
+	DeadlineMS *int64 `msgpack:"deadline_ms,omitempty"`
+	Job        string `msgpack:"job"`
+	Lease      string `msgpack:"lease"`
+}
+
+// JobsRenew calls jobs.renew. Hold a claimed job for another `lease_s`.
+func (c *Client) JobsRenew(ctx context.Context, p JobsRenewParams) (Renewed, error) {
+	var result Renewed
+	err := c.call(ctx, "jobs.renew", &p, shared{deadline: &p.DeadlineMS, request: nil, repeatable: true}, &result)
 	return result, err
 }
 
@@ -386,6 +416,26 @@ type JobsShowParams struct {
 func (c *Client) JobsShow(ctx context.Context, p JobsShowParams) (Job, error) {
 	var result Job
 	err := c.call(ctx, "jobs.show", &p, shared{deadline: &p.DeadlineMS, request: nil, repeatable: true}, &result)
+	return result, err
+}
+
+// JobsSubmitParams: the parameters of jobs.submit; zero values are left out.
+type JobsSubmitParams struct {
+	DeadlineMS *int64        `msgpack:"deadline_ms,omitempty"`
+	Job        string        `msgpack:"job"`
+	Lease      string        `msgpack:"lease"`
+	Operations []JobOpParams `msgpack:"operations,omitempty"`
+	Summary    string        `msgpack:"summary,omitempty"`
+	Tokens     *Tokens       `msgpack:"tokens,omitempty"`
+	Model      string        `msgpack:"model,omitempty"`
+	Error      string        `msgpack:"error,omitempty"`
+}
+
+// JobsSubmit calls jobs.submit. What a client's model wants; the daemon tries it, commits it, and answers with
+// the job that has ended. With `error` the model led nowhere, and the daemon's own reviewer takes the job.
+func (c *Client) JobsSubmit(ctx context.Context, p JobsSubmitParams) (Job, error) {
+	var result Job
+	err := c.call(ctx, "jobs.submit", &p, shared{deadline: &p.DeadlineMS, request: nil, repeatable: false}, &result)
 	return result, err
 }
 

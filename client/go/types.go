@@ -38,6 +38,17 @@ type Checked struct {
 	Verdict  string    `msgpack:"verdict"` // one of: ok, refuse, stage, warn
 }
 
+// Claimed: method `jobs.claim`: the proof of the claim and how long it lasts, and what the model is told.
+// `messages` are what is in memory, then the conversation, which a model that has it in its context need not be
+// sent again. `tool` is the one that it may call; the client collects the calls' arguments and submits them.
+type Claimed struct {
+	Lease    string         `msgpack:"lease"`
+	LeaseS   int64          `msgpack:"lease_s"`
+	System   string         `msgpack:"system"`
+	Messages []Message      `msgpack:"messages"`
+	Tool     map[string]any `msgpack:"tool"`
+}
+
 // ClientInfo: who connects; shown in history.
 type ClientInfo struct {
 	Name    string `msgpack:"name,omitempty"`
@@ -230,6 +241,23 @@ type JobList struct {
 	Jobs []Job `msgpack:"jobs"`
 }
 
+// JobOpParams: one operation of a job: which store, and what to do, under all its names.
+type JobOpParams struct {
+	Action     string `msgpack:"action,omitempty"`
+	Content    string `msgpack:"content,omitempty"`
+	OldText    string `msgpack:"old_text,omitempty"`
+	NewText    string `msgpack:"new_text,omitempty"`
+	ID         string `msgpack:"id,omitempty"`
+	IfHash     string `msgpack:"if_hash,omitempty"`
+	Old        string `msgpack:"old,omitempty"`
+	OldString  string `msgpack:"old_string,omitempty"`
+	New        string `msgpack:"new,omitempty"`
+	NewString  string `msgpack:"new_string,omitempty"`
+	NewContent string `msgpack:"new_content,omitempty"`
+	Text       string `msgpack:"text,omitempty"`
+	Target     string `msgpack:"target,omitempty"`
+}
+
 // Message: one message of a conversation, as chat interfaces have it. `content` may be missing beside
 // `tool_calls`.
 type Message struct {
@@ -419,6 +447,11 @@ type Redacted struct {
 type RefusedOp struct {
 	Op   Op     `msgpack:"op"`
 	Name string `msgpack:"name"`
+}
+
+// Renewed: method `jobs.renew`.
+type Renewed struct {
+	LeaseS int64 `msgpack:"lease_s"`
 }
 
 // ReviewPlan: a review that was queued, and who runs it.

@@ -10,6 +10,7 @@ from memd.jobs.copies import Said, Source, records_of, texts_of
 from memd.jobs.counting import TurnEnd
 from memd.jobs.flushing import Compacting, Flushing, Receipt, receipt
 from memd.jobs.ports import Found, JobCommit, Used
+from memd.jobs.reviewers.client import offer, tried
 from memd.jobs.service import Jobs, JobStatistics, Parts
 
 __all__ = [
@@ -25,7 +26,9 @@ __all__ = [
     "Source",
     "TurnEnd",
     "Used",
+    "offer",
     "receipt",
     "records_of",
     "texts_of",
+    "tried",
 ]

@@ -72,7 +72,7 @@ class Clients:
             model=found.used.model or held.model,
         )
         decided = states.decide(held, found.operations, ended="ok", summary=summary, reason=None)
-        await self._queue.keep(states.release(decided, reason=""))
+        await self._queue.keep(states.release(decided, reason=None))
         self._queue.changed()
         await self._queue.wait_ended(job)
         return await self._queue.get(profile, job)

@@ -36,7 +36,7 @@ AGAIN_S = 1.0
 
 
 class JobQueue:
-    """All jobs that live. ``changed`` is called whenever something may have become possible.
+    """All jobs that live. ``changed`` is called whenever something may have become possible, ``on_ended`` with each job that has ended.
 
     Args:
         journal: Where they are kept.
@@ -46,6 +46,7 @@ class JobQueue:
 
     def __init__(self, journal: Journal, profiles: Mapping[str, JobProfile], *, clock: Callable[[], int]) -> None:
         self.changed: Callable[[], None] = _nobody
+        self.on_ended: Callable[[JobRecord], None] = _unheard
         self._journal = journal
         self._profiles = profiles
         self._clock = clock
@@ -227,6 +228,7 @@ class JobQueue:
             await trio.sleep(AGAIN_S)
         self._jobs.pop(ended.id, None)
         self.outcomes[ended.outcome or ""] += 1
+        self.on_ended(ended)
         self._ended.pop(ended.id, trio.Event()).set()
         self.changed()
 
@@ -295,6 +297,10 @@ def finished_data(job: JobRecord) -> dict[str, object]:
 def _turn_of(job: JobRecord) -> tuple[str, str, str]:
     """What the second failure counter is of: a turn, or a job that has none."""
     return (job.profile, job.session, job.turn if job.turn is not None else f"job {job.id}")
+
+
+def _unheard(_: JobRecord) -> None:
+    """Nobody wants to hear of an end."""
 
 
 def _nobody() -> None:

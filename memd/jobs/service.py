@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 import trio
 
-from memd.errors import NoSuchJob, StoreError
+from memd.errors import NoSuchJob, NoSuchProfile, StoreError
 from memd.jobs.clients import Clients
 from memd.jobs.counting import REST, Counting, Rules, TurnEnd
 from memd.jobs.foreground import Foreground
@@ -50,6 +50,7 @@ class Parts:
     clock: Callable[[], int]
     token: Callable[[int], bytes]
     on_bug: Callable[[str, Exception], None]
+    on_ended: Callable[[JobRecord], None] = lambda _: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,7 @@ class Jobs:
         self._expire_us = 0
         self.counting = Counting(clock=parts.clock, name=self.new_id)
         self.queue = JobQueue(parts.journal, parts.profiles, clock=parts.clock)
+        self.queue.on_ended = parts.on_ended
         self._lanes, self._foreground = Lanes(), Foreground()
         self._ledger = Ledger(clock=parts.clock)
         schedule = Schedule(
@@ -223,6 +225,18 @@ class Jobs:
             work = self.counting.agent_wrote(record.profile, record.session)
             if work is not None:
                 self.journal.add(Part(work=work))
+
+    def profile(self, name: str) -> JobProfile:
+        """A profile that is served, as jobs see it.
+
+        Raises:
+            NoSuchProfile: There is none.
+        """
+        found = self._profiles.get(name)
+        if found is None:
+            msg = f"the profile {name!r} is not served at the moment"
+            raise NoSuchProfile(msg, profiles=sorted(self._profiles))
+        return found
 
     def rules(self, profile: Named) -> Rules:
         """The settings that counting goes by."""

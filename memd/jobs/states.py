@@ -104,7 +104,7 @@ def decide(job: JobRecord, operations: list[DeskRecord], *, ended: str, summary:
     return replace(job, decided=True, operations=operations, ended=ended, summary=summary, reason=reason)
 
 
-def release(job: JobRecord, *, reason: str) -> JobRecord:
+def release(job: JobRecord, *, reason: str | None) -> JobRecord:
     """Given up as if it had never been taken; it counts as no attempt."""
     return _unleased(job, "release", attempts=job.attempts - 1, reason=reason)
 

@@ -5,17 +5,25 @@ What comes in: nothing; these are shapes. What goes out: structs, as in ``params
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta, field
 
-from memd.protocol.params import REASON_CHARS, Params, WaitMs
-from memd.protocol.types import Failures, Message, Op, Snapshot, WireStruct
+from memd.protocol.params import REASON_CHARS, OpParams, Params, WaitMs
+from memd.protocol.types import Failures, Message, Op, Snapshot, Style, WireStruct
 
 MOST_LISTED = 1000
 
 State = Literal["queued", "leased", "running", "waiting", "done"]
 Outcome = Literal["ok", "nothing", "partial", "failed", "cancelled"]
+
+
+class Tokens(WireStruct, kw_only=True, frozen=True):
+    """Tokens of a job; ``cached`` are those of the input that a cache gave."""
+
+    input: int
+    cached: int
+    output: int
 
 
 class JobsList(Params, kw_only=True, frozen=True):
@@ -55,6 +63,45 @@ class JobsRun(Params, kw_only=True, frozen=True):
     session: str | None = None
 
 
+class JobsClaim(Params, kw_only=True, frozen=True):
+    """Take a review that is placed with the client: its own model does it, with its warm cache.
+
+    A client that does not submit before the lease ends leaves the job to the daemon.
+    """
+
+    job: str
+    session: str
+    style: Style = "openai"
+
+
+class JobsRenew(Params, kw_only=True, frozen=True):
+    """Hold a claimed job for another ``lease_s``."""
+
+    job: str
+    lease: str
+
+
+class JobOpParams(OpParams, kw_only=True, frozen=True):
+    """One operation of a job: which store, and what to do, under all its names."""
+
+    target: str | None = None
+
+
+class JobsSubmit(Params, kw_only=True, frozen=True):
+    """What a client's model wants; the daemon tries it, commits it, and answers with the job that has ended.
+
+    With ``error`` the model led nowhere, and the daemon's own reviewer takes the job.
+    """
+
+    job: str
+    lease: str
+    operations: list[JobOpParams] = field(default_factory=list)
+    summary: Annotated[str, Meta(max_length=4000)] | None = None
+    tokens: Tokens | None = None
+    model: Annotated[str, Meta(max_length=200)] | None = None
+    error: Annotated[str, Meta(max_length=REASON_CHARS)] | None = None
+
+
 class CompactionBegin(Params, kw_only=True, frozen=True):
     """Messages are about to be compressed or dropped: hand them over, and go on with the receipt.
 
@@ -79,14 +126,6 @@ class CompactionEnd(Params, kw_only=True, frozen=True):
     session: str
     epoch: str | int
     status: Literal["completed", "failed"] = "completed"
-
-
-class Tokens(WireStruct, kw_only=True, frozen=True):
-    """Tokens of a job; ``cached`` are those of the input that a cache gave."""
-
-    input: int
-    cached: int
-    output: int
 
 
 class RefusedOp(WireStruct, kw_only=True, frozen=True):
@@ -134,6 +173,26 @@ class JobList(WireStruct, kw_only=True, frozen=True):
     """Method ``jobs.list``."""
 
     jobs: list[Job]
+
+
+class Claimed(WireStruct, kw_only=True, frozen=True):
+    """Method ``jobs.claim``: the proof of the claim and how long it lasts, and what the model is told.
+
+    ``messages`` are what is in memory, then the conversation, which a model that has it in its context need not be sent again.
+    ``tool`` is the one that it may call; the client collects the calls' arguments and submits them.
+    """
+
+    lease: str
+    lease_s: int
+    system: str
+    messages: list[Message]
+    tool: dict[str, Any]
+
+
+class Renewed(WireStruct, kw_only=True, frozen=True):
+    """Method ``jobs.renew``."""
+
+    lease_s: int
 
 
 class Inline(WireStruct, kw_only=True, frozen=True):

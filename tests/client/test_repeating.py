@@ -65,10 +65,10 @@ def test_a_lost_stop_is_not_repeated(server: ScriptedServer) -> None:
 
 
 def test_an_unknown_method_is_not_repeated(server: ScriptedServer) -> None:
-    server.script["jobs.claim"] = Call.drop
+    server.script["jobs.unheard"] = Call.drop
     with client_of(server) as client, pytest.raises(ConnectionLost):
-        client.call("jobs.claim", job="j")
-    assert ["jobs.claim"] == server.methods()
+        client.call("jobs.unheard", job="j")
+    assert ["jobs.unheard"] == server.methods()
 
 
 def test_sessions_outlive_connections(server: ScriptedServer) -> None:

@@ -8,6 +8,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from support.rpc import RpcError
 
 if TYPE_CHECKING:
     from support.daemon import DaemonProcess
@@ -87,6 +88,9 @@ def test_what_was_said_is_kept_and_can_be_undone(memd: DaemonProcess) -> None:
     assert [] == texts(memd)
     memd.stop()
     assert [(0,)] == rows(memd, "SELECT count(*) FROM message")
+    (logged,) = [line for line in memd.log().splitlines() if '"job_ended"' in line]
+    assert {"job": plan["job"], "outcome": "ok", "reviewer": "rules"}.items() <= json.loads(logged).items()
+    assert "tea" not in memd.log()
 
 
 def test_a_crash_between_the_turn_and_the_review(memd: DaemonProcess) -> None:
@@ -184,3 +188,41 @@ def test_killed_at_any_moment(memd: DaemonProcess) -> None:
     found = texts(memd)
     assert [1] * len(FACTS) == [sum(fact[1:] in text for text in found) for fact in FACTS]
     assert len(FACTS) == len(found)
+
+
+def test_the_client_that_is_warm_reviews(memd: DaemonProcess) -> None:
+    """It claims its job, gets prompt, conversation and tool, submits; what makes no sense is refused, what another's is not given."""
+    memd.configure('[review]\ninterval = 1\nidle_s = 0\nreviewer = "client"\nlease_s = 60\n')
+    memd.restart()
+    memd.call("memory.add", target="memory", content="the port is 8080")
+    with memd.connect() as peer:
+        session = peer.call("session.open")["session"]
+        plan = turn(peer, session, 1, "I like tea. The port is 9090 now.")["review"]
+        assert "client" == plan["placement"]
+        other = peer.call("session.open")["session"]
+        with pytest.raises(RpcError, match="conflict"):
+            peer.call("jobs.claim", job=plan["job"], session=other)
+        claimed = peer.call("jobs.claim", job=plan["job"], session=session)
+        assert 60 == claimed["lease_s"]
+        memory, conversation = (message["content"] for message in claimed["messages"])
+        assert "the port is 8080" in memory
+        assert "I like tea." in conversation
+        assert "memory" == claimed["tool"]["function"]["name"]
+        lease = {"job": plan["job"], "lease": claimed["lease"]}
+        assert {"lease_s": 60} == peer.call("jobs.renew", **lease)
+        operations = [
+            {"action": "add", "target": "user", "content": "Likes tea"},
+            {"action": "remove", "target": "memory", "old_text": "nowhere to be found"},
+            {"action": "add", "target": "nowhere", "content": "x"},
+        ]
+        job = peer.call("jobs.submit", **lease, operations=operations, summary="tea", model="big")
+        assert ("ok", "client", "big", "tea") == tuple(
+            job[name] for name in ("outcome", "reviewer", "model", "summary")
+        )
+        assert ({"count": 2, "limit": 3}, ["not_found"]) == (job["failures"], [it["name"] for it in job["refused"]])
+        assert ["the port is 8080", "Likes tea"] == texts(memd)
+        plan = turn(peer, session, 2, SAID[0])["review"]
+        claimed = peer.call("jobs.claim", job=plan["job"], session=session)
+        back = peer.call("jobs.submit", job=plan["job"], lease=claimed["lease"], error="no model here")
+        assert ("queued", "its client gave it back: no model here") == (back["state"], back["reason"])
+        assert "rules" == wait_finished(peer, plan["job"])["data"]["reviewer"]

@@ -59,7 +59,23 @@ CALLS: tuple[Call, ...] = (
             "messages": [{"role": "user", "content": "Run the tests, please."}],
         },
     ),
+    ("agent", "turn.begin", {"session": "$session", "turn": "t2", "user": True}),
     ("agent", "jobs.run", {"session": "$session"}),
+    ("agent", "jobs.claim", {"job": "$id", "session": "$session"}),
+    ("agent", "jobs.renew", {"job": "$id", "lease": "$lease"}),
+    (
+        "agent",
+        "jobs.submit",
+        {
+            "job": "$id",
+            "lease": "$lease",
+            "operations": [{"action": "add", "target": "user", "content": "Likes tea"}],
+            "summary": "Likes tea",
+            "tokens": {"input": 1200, "cached": 1000, "output": 40},
+            "model": "tiny",
+        },
+    ),
+    ("agent", "turn.end", {"session": "$session", "turn": "t2", "status": "interrupted"}),
     ("agent", "jobs.wait", {"job": "$id", "timeout_ms": 60_000}),
     ("agent", "jobs.show", {"job": "$id"}),
     ("agent", "jobs.list", {"limit": 1}),
@@ -107,7 +123,7 @@ CALLS: tuple[Call, ...] = (
 )
 
 LONG = 300
-KEPT = {"session.open": "session", "memory.add": "revision", "jobs.run": "id"}
+KEPT = {"session.open": "session", "memory.add": "revision", "jobs.run": "id", "jobs.claim": "lease"}
 """Which result's field a later call's ``$field`` stands for."""
 
 

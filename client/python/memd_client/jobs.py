@@ -9,10 +9,19 @@ from memd_client.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Mapping
+    from typing import Any, TypedDict
 
     from memd_client.proposals import Op
     from memd_client.types import Failures, Snapshot
+
+    class Submission(TypedDict, total=False):
+        """What is told beside the operations: a sentence, what it cost, by which model; or why it led nowhere."""
+
+        summary: str | None
+        tokens: Mapping[str, int] | None
+        model: str | None
+        error: str | None
 
 
 class Tokens(Record):
@@ -64,6 +73,22 @@ class JobList(Record):
     """Reviews and flushes, newest first."""
 
     jobs: list[Job]
+
+
+class Claimed(Record):
+    """The proof of a claim, how many seconds it lasts, and what the model is told: the task, messages, the tool."""
+
+    lease: str
+    lease_s: int
+    system: str
+    messages: list[dict[str, Any]]
+    tool: dict[str, Any]
+
+
+class Renewed(Record):
+    """How many seconds a claim lasts from now."""
+
+    lease_s: int
 
 
 class Inline(Record):

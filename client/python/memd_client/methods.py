@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any, Literal, TypedDict, Unpack
 
-    from memd_client.jobs import CompactionEnded, CompactionReceipt, Job, JobList
+    from memd_client.jobs import Claimed, CompactionEnded, CompactionReceipt, Job, JobList, Renewed, Submission
     from memd_client.proposals import Checked, Proposal, ProposalList
     from memd_client.redacted import Redacted
     from memd_client.tool import ToolAnswer
@@ -236,6 +236,24 @@ class Methods:
     def jobs_run(self, job: str | None = None, *, session: str | None = None) -> Job:
         """Have a job that waits run now, or a review of what none has seen of a session."""
         return self._job("jobs.run", {"job": job, "session": session})
+
+    def jobs_claim(self, job: str, session: str, *, style: Style = "openai") -> Claimed:
+        """Take a review that is placed with this client, and get what its model needs."""
+        from memd_client.jobs import Claimed  # noqa: PLC0415 - as above
+
+        return Claimed(self.request("jobs.claim", {"job": job, "session": session, "style": style}))
+
+    def jobs_renew(self, job: str, lease: str) -> Renewed:
+        """Hold a claimed job longer."""
+        from memd_client.jobs import Renewed  # noqa: PLC0415 - as above
+
+        return Renewed(self.request("jobs.renew", {"job": job, "lease": lease}))
+
+    def jobs_submit(
+        self, job: str, lease: str, operations: Iterable[Mapping[str, Any]] = (), **told: Unpack[Submission]
+    ) -> Job:
+        """Hand over what the model wants, or with ``error`` that it led nowhere."""
+        return self._job("jobs.submit", {"job": job, "lease": lease, "operations": _plain(list(operations)), **told})
 
     def _job(self, method: str, params: dict[str, Any]) -> Job:
         from memd_client.jobs import Job  # noqa: PLC0415 - as above

@@ -27,7 +27,7 @@ REPEATABLE = MUTATIONS | {
     # A turn is begun and ended by its id. A second session.open without a key leaves one session that expires unused.
     *("session.open", "session.snapshot", "session.refresh", "session.close", "turn.begin", "turn.end"),
     # A compaction is known by its epoch, and a job that is not wanted is so once and for all.
-    *("compaction.begin", "compaction.end", "jobs.cancel"),
+    *("compaction.begin", "compaction.end", "jobs.cancel", "jobs.renew"),
 }
 PASSING = (ShuttingDown, Busy, TooManyRequests)
 

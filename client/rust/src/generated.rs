@@ -117,6 +117,20 @@ pub struct Checked {
     pub verdict: String,
 }
 
+/// Method `jobs.claim`: the proof of the claim and how long it lasts, and what the model is told.
+/// `messages` are what is in memory, then the conversation, which a model that has it in its
+/// context need not be sent again. `tool` is the one that it may call; the client collects the
+/// calls' arguments and submits them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Claimed {
+    pub lease: String,
+    pub lease_s: i64,
+    pub system: String,
+    pub messages: Vec<Message>,
+    pub tool: BTreeMap<String, Value>,
+}
+
 /// Who connects; shown in history.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -381,6 +395,38 @@ pub struct Job {
 #[serde(default)]
 pub struct JobList {
     pub jobs: Vec<Job>,
+}
+
+/// One operation of a job: which store, and what to do, under all its names.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct JobOpParams {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub action: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub old_text: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub new_text: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub if_hash: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub old: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub old_string: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub new: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub new_string: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub new_content: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
 }
 
 /// One message of a conversation, as chat interfaces have it. `content` may be missing beside
@@ -651,6 +697,13 @@ pub struct Redacted {
 pub struct RefusedOp {
     pub op: Op,
     pub name: String,
+}
+
+/// Method `jobs.renew`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Renewed {
+    pub lease_s: i64,
 }
 
 /// A review that was queued, and who runs it.
@@ -1611,6 +1664,33 @@ impl Params for JobsCancelParams {
     }
 }
 
+/// Take a review that is placed with the client: its own model does it, with its warm cache. A
+/// client that does not submit before the lease ends leaves the job to the daemon.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct JobsClaimParams {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline_ms: Option<i64>,
+    pub job: String,
+    pub session: String,
+    /// One of: anthropic, mcp, openai.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub style: Option<String>,
+}
+
+impl Params for JobsClaimParams {
+    const METHOD: &'static str = "jobs.claim";
+    const REPEATABLE: bool = false;
+    type Result = Claimed;
+
+    fn deadline_ms(&mut self) -> &mut Option<i64> {
+        &mut self.deadline_ms
+    }
+
+    fn request_id(&mut self) -> Option<&mut Option<String>> {
+        None
+    }
+}
+
 /// The newest reviews and flushes, newest first, of all sessions or of one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct JobsListParams {
@@ -1626,6 +1706,29 @@ impl Params for JobsListParams {
     const METHOD: &'static str = "jobs.list";
     const REPEATABLE: bool = true;
     type Result = JobList;
+
+    fn deadline_ms(&mut self) -> &mut Option<i64> {
+        &mut self.deadline_ms
+    }
+
+    fn request_id(&mut self) -> Option<&mut Option<String>> {
+        None
+    }
+}
+
+/// Hold a claimed job for another `lease_s`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct JobsRenewParams {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline_ms: Option<i64>,
+    pub job: String,
+    pub lease: String,
+}
+
+impl Params for JobsRenewParams {
+    const METHOD: &'static str = "jobs.renew";
+    const REPEATABLE: bool = true;
+    type Result = Renewed;
 
     fn deadline_ms(&mut self) -> &mut Option<i64> {
         &mut self.deadline_ms
@@ -1673,6 +1776,40 @@ pub struct JobsShowParams {
 impl Params for JobsShowParams {
     const METHOD: &'static str = "jobs.show";
     const REPEATABLE: bool = true;
+    type Result = Job;
+
+    fn deadline_ms(&mut self) -> &mut Option<i64> {
+        &mut self.deadline_ms
+    }
+
+    fn request_id(&mut self) -> Option<&mut Option<String>> {
+        None
+    }
+}
+
+/// What a client's model wants; the daemon tries it, commits it, and answers with the job that has
+/// ended. With `error` the model led nowhere, and the daemon's own reviewer takes the job.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct JobsSubmitParams {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline_ms: Option<i64>,
+    pub job: String,
+    pub lease: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operations: Option<Vec<JobOpParams>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<Tokens>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+impl Params for JobsSubmitParams {
+    const METHOD: &'static str = "jobs.submit";
+    const REPEATABLE: bool = false;
     type Result = Job;
 
     fn deadline_ms(&mut self) -> &mut Option<i64> {
@@ -2528,8 +2665,19 @@ impl Client {
         self.call(params)
     }
 
+    /// Take a review that is placed with the client: its own model does it, with its warm cache. A
+    /// client that does not submit before the lease ends leaves the job to the daemon.
+    pub fn jobs_claim(&self, params: JobsClaimParams) -> Result<Claimed, Error> {
+        self.call(params)
+    }
+
     /// The newest reviews and flushes, newest first, of all sessions or of one.
     pub fn jobs_list(&self, params: JobsListParams) -> Result<JobList, Error> {
+        self.call(params)
+    }
+
+    /// Hold a claimed job for another `lease_s`.
+    pub fn jobs_renew(&self, params: JobsRenewParams) -> Result<Renewed, Error> {
         self.call(params)
     }
 
@@ -2541,6 +2689,12 @@ impl Client {
 
     /// One review or flush: where it is, what it cost, what came of it.
     pub fn jobs_show(&self, params: JobsShowParams) -> Result<Job, Error> {
+        self.call(params)
+    }
+
+    /// What a client's model wants; the daemon tries it, commits it, and answers with the job that has
+    /// ended. With `error` the model led nowhere, and the daemon's own reviewer takes the job.
+    pub fn jobs_submit(&self, params: JobsSubmitParams) -> Result<Job, Error> {
         self.call(params)
     }
 

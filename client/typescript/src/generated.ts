@@ -93,6 +93,19 @@ export interface Checked {
   verdict: "ok" | "refuse" | "stage" | "warn";
 }
 
+/**
+ * Method `jobs.claim`: the proof of the claim and how long it lasts, and what the model is told. `messages` are
+ * what is in memory, then the conversation, which a model that has it in its context need not be sent again.
+ * `tool` is the one that it may call; the client collects the calls' arguments and submits them.
+ */
+export interface Claimed {
+  lease: string;
+  lease_s: number;
+  system: string;
+  messages: Message[];
+  tool: Record<string, unknown>;
+}
+
 /** Who connects; shown in history. */
 export interface ClientInfo {
   name: string;
@@ -283,6 +296,23 @@ export interface Job {
 /** Method `jobs.list`. */
 export interface JobList {
   jobs: Job[];
+}
+
+/** One operation of a job: which store, and what to do, under all its names. */
+export interface JobOpParams {
+  action?: string;
+  content?: string;
+  old_text?: string;
+  new_text?: string;
+  id?: string;
+  if_hash?: string;
+  old?: string;
+  old_string?: string;
+  new?: string;
+  new_string?: string;
+  new_content?: string;
+  text?: string;
+  target?: string;
 }
 
 /** One message of a conversation, as chat interfaces have it. `content` may be missing beside `tool_calls`. */
@@ -481,6 +511,11 @@ export interface Redacted {
 export interface RefusedOp {
   op: Op;
   name: string;
+}
+
+/** Method `jobs.renew`. */
+export interface Renewed {
+  lease_s: number;
 }
 
 /** A review that was queued, and who runs it. */
@@ -945,11 +980,29 @@ export interface JobsCancelParams {
   reason?: string;
 }
 
+/**
+ * Take a review that is placed with the client: its own model does it, with its warm cache. A client that does
+ * not submit before the lease ends leaves the job to the daemon.
+ */
+export interface JobsClaimParams {
+  deadline_ms?: number;
+  job: string;
+  session: string;
+  style?: "anthropic" | "mcp" | "openai";
+}
+
 /** The newest reviews and flushes, newest first, of all sessions or of one. */
 export interface JobsListParams {
   deadline_ms?: number;
   session?: string;
   limit?: number;
+}
+
+/** Hold a claimed job for another `lease_s`. */
+export interface JobsRenewParams {
+  deadline_ms?: number;
+  job: string;
+  lease: string;
 }
 
 /**
@@ -966,6 +1019,21 @@ export interface JobsRunParams {
 export interface JobsShowParams {
   deadline_ms?: number;
   job: string;
+}
+
+/**
+ * What a client's model wants; the daemon tries it, commits it, and answers with the job that has ended. With
+ * `error` the model led nowhere, and the daemon's own reviewer takes the job.
+ */
+export interface JobsSubmitParams {
+  deadline_ms?: number;
+  job: string;
+  lease: string;
+  operations?: JobOpParams[];
+  summary?: string;
+  tokens?: Tokens;
+  model?: string;
+  error?: string;
 }
 
 /** Wait until a job has ended; the job as it is when that is so, or when the time is over. */
@@ -1254,6 +1322,7 @@ export const REPEATABLE: ReadonlySet<string> = new Set([
   "history.show",
   "jobs.cancel",
   "jobs.list",
+  "jobs.renew",
   "jobs.show",
   "jobs.wait",
   "memory.explain",
@@ -1396,9 +1465,22 @@ export abstract class Methods {
     return (await this.request("jobs.cancel", params)) as Job;
   }
 
+  /**
+   * Take a review that is placed with the client: its own model does it, with its warm cache. A client that does
+   * not submit before the lease ends leaves the job to the daemon.
+   */
+  async jobsClaim(params: JobsClaimParams): Promise<Claimed> {
+    return (await this.request("jobs.claim", params)) as Claimed;
+  }
+
   /** The newest reviews and flushes, newest first, of all sessions or of one. */
   async jobsList(params: JobsListParams = {}): Promise<JobList> {
     return (await this.request("jobs.list", params)) as JobList;
+  }
+
+  /** Hold a claimed job for another `lease_s`. */
+  async jobsRenew(params: JobsRenewParams): Promise<Renewed> {
+    return (await this.request("jobs.renew", params)) as Renewed;
   }
 
   /**
@@ -1412,6 +1494,14 @@ export abstract class Methods {
   /** One review or flush: where it is, what it cost, what came of it. */
   async jobsShow(params: JobsShowParams): Promise<Job> {
     return (await this.request("jobs.show", params)) as Job;
+  }
+
+  /**
+   * What a client's model wants; the daemon tries it, commits it, and answers with the job that has ended. With
+   * `error` the model led nowhere, and the daemon's own reviewer takes the job.
+   */
+  async jobsSubmit(params: JobsSubmitParams): Promise<Job> {
+    return (await this.request("jobs.submit", params)) as Job;
   }
 
   /** Wait until a job has ended; the job as it is when that is so, or when the time is over. */

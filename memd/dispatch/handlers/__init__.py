@@ -8,6 +8,7 @@ from __future__ import annotations
 from memd.dispatch.handlers import (
     approval,
     certify,
+    claim,
     compaction,
     daemon,
     event,
@@ -30,6 +31,7 @@ AREAS = (
     turn,
     compaction,
     job,
+    claim,
     memory,
     tool,
     history,

@@ -23,24 +23,24 @@ async def list_jobs(context: Context, params: p.JobsList) -> p.JobList:
     """The newest."""
     queue = context.services.jobs.queue
     found = await queue.listed(context.profile.name, session=params.session, limit=params.limit)
-    return p.JobList(jobs=[_told(context, job) for job in found])
+    return p.JobList(jobs=[told(context, job) for job in found])
 
 
 async def show(context: Context, params: p.JobsShow) -> p.Job:
     """One of them."""
-    return _told(context, await context.services.jobs.queue.get(context.profile.name, params.job))
+    return told(context, await context.services.jobs.queue.get(context.profile.name, params.job))
 
 
 async def wait(context: Context, params: p.JobsWait) -> p.Job:
     """One of them, once it has ended."""
     jobs = context.services.jobs
-    return _told(context, await jobs.wait(context.profile.name, params.job, params.timeout_ms / 1000))
+    return told(context, await jobs.wait(context.profile.name, params.job, params.timeout_ms / 1000))
 
 
 async def cancel(context: Context, params: p.JobsCancel) -> p.Job:
     """End it, wherever it is."""
     jobs = context.services.jobs
-    return _told(context, await jobs.cancel(context.profile.name, params.job, reason=params.reason or CANCELLED))
+    return told(context, await jobs.cancel(context.profile.name, params.job, reason=params.reason or CANCELLED))
 
 
 async def run(context: Context, params: p.JobsRun) -> p.Job:
@@ -49,10 +49,11 @@ async def run(context: Context, params: p.JobsRun) -> p.Job:
         msg = "job, session: give one of the two"
         raise InvalidParams(msg, field="job")
     session = context.session(params.session).id if params.session is not None else None
-    return _told(context, await context.services.jobs.run_now(context.profile, job=params.job, session=session))
+    return told(context, await context.services.jobs.run_now(context.profile, job=params.job, session=session))
 
 
-def _told(context: Context, job: JobRecord) -> p.Job:
+def told(context: Context, job: JobRecord) -> p.Job:
+    """A job as the wire has it."""
     limit = context.profile.settings.turn.failure_budget
     return translate.job(job, context.profile.mask, failure_limit=limit)
 

@@ -25,7 +25,7 @@ SCHEMA: dict[str, Any] = {
                     "new_text": {"type": "string"},
                     "id": {"type": "string"},
                 },
-                "required": ["action", "target"],
+                "required": ["action", "target", "content"],
             },
         },
         "summary": {"type": "string"},

@@ -27,6 +27,13 @@
 ---@field findings memd.Finding[]
 ---@field verdict "ok"|"refuse"|"stage"|"warn"
 
+---@class memd.Claimed
+---@field lease string
+---@field lease_s integer
+---@field system string
+---@field messages memd.Message[]
+---@field tool table<string, any>
+
 ---@class memd.ClientInfo
 ---@field name string
 ---@field version string
@@ -174,6 +181,21 @@
 ---@class memd.JobList
 ---@field jobs memd.Job[]
 
+---@class memd.JobOpParams
+---@field action? string
+---@field content? string
+---@field old_text? string
+---@field new_text? string
+---@field id? string
+---@field if_hash? string
+---@field old? string
+---@field old_string? string
+---@field new? string
+---@field new_string? string
+---@field new_content? string
+---@field text? string
+---@field target? string
+
 ---@class memd.Message
 ---@field role "assistant"|"system"|"tool"|"user"
 ---@field content any
@@ -312,6 +334,9 @@
 ---@class memd.RefusedOp
 ---@field op memd.Op
 ---@field name string
+
+---@class memd.Renewed
+---@field lease_s integer
 
 ---@class memd.ReviewPlan
 ---@field job string
@@ -628,10 +653,21 @@
 ---@field job string
 ---@field reason? string
 
+---@class memd.JobsClaimParams
+---@field deadline_ms? integer
+---@field job string
+---@field session string
+---@field style? "anthropic"|"mcp"|"openai"
+
 ---@class memd.JobsListParams
 ---@field deadline_ms? integer
 ---@field session? string
 ---@field limit? integer
+
+---@class memd.JobsRenewParams
+---@field deadline_ms? integer
+---@field job string
+---@field lease string
 
 ---@class memd.JobsRunParams
 ---@field deadline_ms? integer
@@ -641,6 +677,16 @@
 ---@class memd.JobsShowParams
 ---@field deadline_ms? integer
 ---@field job string
+
+---@class memd.JobsSubmitParams
+---@field deadline_ms? integer
+---@field job string
+---@field lease string
+---@field operations? memd.JobOpParams[]
+---@field summary? string
+---@field tokens? memd.Tokens
+---@field model? string
+---@field error? string
 
 ---@class memd.JobsWaitParams
 ---@field deadline_ms? integer
@@ -838,9 +884,12 @@
 ---@overload fun(self: memd.Client, method: "history.show", params?: memd.HistoryShowParams): memd.RevisionShown, memd.Error?
 ---@overload fun(self: memd.Client, method: "history.undo", params?: memd.HistoryUndoParams): memd.UndoResult, memd.Error?
 ---@overload fun(self: memd.Client, method: "jobs.cancel", params?: memd.JobsCancelParams): memd.Job, memd.Error?
+---@overload fun(self: memd.Client, method: "jobs.claim", params?: memd.JobsClaimParams): memd.Claimed, memd.Error?
 ---@overload fun(self: memd.Client, method: "jobs.list", params?: memd.JobsListParams): memd.JobList, memd.Error?
+---@overload fun(self: memd.Client, method: "jobs.renew", params?: memd.JobsRenewParams): memd.Renewed, memd.Error?
 ---@overload fun(self: memd.Client, method: "jobs.run", params?: memd.JobsRunParams): memd.Job, memd.Error?
 ---@overload fun(self: memd.Client, method: "jobs.show", params?: memd.JobsShowParams): memd.Job, memd.Error?
+---@overload fun(self: memd.Client, method: "jobs.submit", params?: memd.JobsSubmitParams): memd.Job, memd.Error?
 ---@overload fun(self: memd.Client, method: "jobs.wait", params?: memd.JobsWaitParams): memd.Job, memd.Error?
 ---@overload fun(self: memd.Client, method: "memory.add", params?: memd.MemoryAddParams): memd.Mutation, memd.Error?
 ---@overload fun(self: memd.Client, method: "memory.apply", params?: memd.MemoryApplyParams): memd.ApplyResult, memd.Error?
@@ -904,6 +953,7 @@ M.repeatable = {
   ["history.show"] = true,
   ["jobs.cancel"] = true,
   ["jobs.list"] = true,
+  ["jobs.renew"] = true,
   ["jobs.show"] = true,
   ["jobs.wait"] = true,
   ["memory.explain"] = true,
