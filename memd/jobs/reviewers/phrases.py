@@ -59,8 +59,10 @@ class Phrases:
         for pattern in self._asked:
             for _, (start, end) in pattern.groups(sentence):
                 fact = sentence[start:end]
-                about_user = _fits(self._about_user, fact) or _fits(self._user, fact)
-                return Kept("user" if about_user else "memory", fact)
+                if _fits(self._user, fact):
+                    return Kept("user", fact)
+                # Of themselves people tell what they did as well as who they are: only what says the latter is kept.
+                return None if _fits(self._about_user, fact) else Kept("memory", fact)
         if _fits(self._user, sentence):
             return Kept("user", sentence)
         return Kept("memory", sentence) if _fits(self._memory, sentence) else None
