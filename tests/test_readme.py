@@ -50,11 +50,11 @@ def test_every_verb_shown_exists() -> None:
 def test_the_settings_shown_are_accepted(tmp_path: Path) -> None:
     """As they stand there."""
     file = tmp_path / "config.toml"
-    (text,) = blocks("toml")
-    file.write_text(text)
+    file.write_text("\n".join(blocks("toml")))
     file.chmod(0o600)
     settings = load(str(file), {"HOME": "/home/u"})
     assert settings.profiles["assistant"].dir == "/home/u/.assistant/memories"
+    assert (settings.review.reviewer, settings.review.fallback) == ("openai", ("rules",))
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -15,7 +15,7 @@ import msgpack
 if TYPE_CHECKING:
     from pathlib import Path
 
-PATIENCE_S = 15.0
+PATIENCE_S = 60.0
 
 
 class RpcError(Exception):
