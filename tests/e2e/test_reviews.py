@@ -190,6 +190,25 @@ def test_killed_at_any_moment(memd: DaemonProcess) -> None:
     assert len(FACTS) == len(found)
 
 
+def test_copies_are_gone_with_their_job(memd: DaemonProcess) -> None:
+    """What was said and is not worth keeping, what a tool said: no file of the daemon's has it, nor its log."""
+    planted = [b"planted by a person", b"planted by a tool", b"planted by a model"]
+    with memd.connect() as peer:
+        session = peer.call("session.open")["session"]
+        said = [
+            {"role": "user", "content": "Have a look at this, planted by a person."},
+            {"role": "tool", "content": "planted by a tool " * 2000},
+            {"role": "assistant", "content": "planted by a model"},
+        ]
+        turn(peer, session, 1, "", messages=said)
+        job = turn(peer, session, 2, "", messages=said)["review"]["job"]
+        assert "nothing" == wait_finished(peer, job)["data"]["outcome"]
+    memd.stop()
+    files = [file for file in memd.home.rglob("*") if file.is_file() and not file.is_relative_to(memd.home / "config")]
+    assert memd.journal in files
+    assert [] == [(file.name, text) for file in files for text in planted if text in file.read_bytes()]
+
+
 def test_the_client_that_is_warm_reviews(memd: DaemonProcess) -> None:
     """It claims its job, gets prompt, conversation and tool, submits; what makes no sense is refused, what another's is not given."""
     memd.configure('[review]\ninterval = 1\nidle_s = 0\nreviewer = "client"\nlease_s = 60\n')

@@ -96,12 +96,11 @@ def show(daemon: DaemonProcess, peer: Peer, job: dict[str, Any]) -> None:
     revisions = peer.call("history.list", job=job["id"])["revisions"]
     print(json.dumps({"job": job, "revisions": revisions}, indent=1, ensure_ascii=False))  # noqa: T201 - figures
     assert job["committed"] == sorted(one["revision"] for one in revisions)
+    text = "".join(file.read_text() for file in (daemon.memory, daemon.user) if file.exists())
     for revision in revisions:
         for change in revision["changes"]:
             if change["action"] == "add":
-                assert change["after"] in daemon.memory.read_text() + (
-                    daemon.user.read_text() if daemon.user.exists() else ""
-                )
+                assert change["after"] in text
 
 
 def finished(peer: Peer, job: str) -> dict[str, Any]:
