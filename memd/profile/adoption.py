@@ -201,6 +201,16 @@ def adopt(  # noqa: PLR0913 - a three-way merge with its circumstances, each of 
         appended = split_appended(candidate, data) if _may_go_on(theirs, candidate) else None
         if appended is not None and not _begins_with(theirs, candidate):
             return merge(candidate, appended, head, stamp=stamp, new_id=new_id)
+    cut = (
+        None
+        if _is_beginning(theirs, last)
+        else next((one.document for one in older if _is_beginning(theirs, one.document)), None)
+    )
+    if cut is not None:
+        # An older version, and not all of it: more of it is still to come, or never came. Versions before it look more like
+        # that than it does itself; what it has not is not dropped, and what it has is nothing new.
+        base = replace(cut, entries=cut.entries[: len(theirs.entries)])
+        return merge(base, theirs, head, stamp=stamp, new_id=new_id)
     texts = {entry.text for entry in theirs.entries}
     if not any(entry.text in texts for candidate in candidates for entry in candidate.entries):
         # Nothing tells of an older version: the file is a new one, written instead of the last.
@@ -247,6 +257,14 @@ def find_base(theirs: Document, candidates: Sequence[Document], changed_us: int)
 def _same(one: Document, two: Document) -> bool:
     pairs = zip(one.entries, two.entries, strict=False)
     return len(one.entries) == len(two.entries) and all(mine.text == other.text for mine, other in pairs)
+
+
+def _is_beginning(theirs: Document, candidate: Document) -> bool:
+    """True if the file has the candidate's first entries, and not all of them."""
+    count = len(theirs.entries)
+    if count >= len(candidate.entries) or theirs.entries[0].text != candidate.entries[0].text:
+        return False
+    return _begins_with(candidate, theirs)
 
 
 def _recent(entry: Entry, changed_us: int) -> bool:

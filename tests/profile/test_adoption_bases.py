@@ -107,6 +107,27 @@ def test_who_read_before_the_newest_entry_came_did_not_take_it_out() -> None:
         assert expected == adopted(head, saved, older(before))
 
 
+def test_the_beginning_of_an_older_version_neither_drops_nor_brings_back() -> None:
+    """A script writes what it read long ago, and is held up amid it: a version from before looks more like that."""
+    grown = stored({name: f"{name} is fact {at}" for at, name in enumerate("abcdefgh")})
+    before = replace(grown, entries=grown.entries[:3], gaps=grown.gaps[:2])
+    head = stored({name: f"{name} is fact {'abcdefgh'.index(name)}" for name in "acefgh"} | {"i": "new here"})
+    there = [entry.text for entry in head.entries]
+    for count in range(2, 8):
+        cut = file(*(entry.text for entry in grown.entries[:count]))
+        if count != len(before.entries):
+            assert sorted(there) == sorted(adopted(head, cut, older(grown, before)))
+
+
+def test_the_end_of_the_file_can_be_taken_out() -> None:
+    """It is the beginning of what was in it, and of older versions too."""
+    head = stored({"a": "alpha is first", "b": "beta is second", "c": "gamma is third"})
+    longer = stored({"a": "alpha is first", "b": "beta is second", "d": "delta", "e": "epsilon"})
+    assert ["alpha is first", "beta is second"] == adopted(
+        head, file("alpha is first", "beta is second"), older(longer)
+    )
+
+
 def test_a_new_file_replaces_the_old_one_but_for_what_it_cannot_have_seen() -> None:
     """It shares nothing with any version; an entry that memd put in seconds ago stays."""
     head = stored({"a": "alpha is first", "b": "beta is second"})
