@@ -1,6 +1,6 @@
 """``python tests/bench``: the daemon against the store it replaces, as ratios from one run.
 
-With ``scan`` or ``dialogues`` as the first word it is the benchmark of that name. What comes in: options. What goes out: a table, or
+With ``scan``, ``dialogues`` or ``fidelity`` as the first word it is the benchmark of that name. What comes in: options. What goes out: a table, or
 JSON; exit status 1 if ``--check`` is given and a target is missed. What must not be here: measuring.
 """
 
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from bench import dialogues, scan
+from bench import dialogues, fidelity, scan
 from bench.measure import Round, RoundTrip, slow_fsync, snapshot_reads, writes
 
 if TYPE_CHECKING:
@@ -97,6 +97,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else list(arguments)
     if words[:1] == ["dialogues"]:
         return dialogues.main(words[1:])
+    if words[:1] == ["fidelity"]:
+        return fidelity.main(words[1:])
     if words[:1] == ["scan"]:
         return scan.main(words[1:])
     chosen = options(words)
