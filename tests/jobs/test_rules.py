@@ -71,6 +71,14 @@ def test_what_is_not_plainly_said_is_left_alone(text: str) -> None:
     assert [] == kept(text)
 
 
+def test_what_is_asked_for_is_kept_whatever_it_is() -> None:
+    """What is only pointed out is not, where it is what somebody did."""
+    assert [("user", "My dog is called Momo")] == kept("Remember that my dog is called Momo.")
+    assert [("user", "I have two children")] == kept("Don't forget that I have two children.")
+    assert [] == kept("For the record, I did not break it.")
+    assert [("memory", "The mirror moved")] == kept("For the record, the mirror moved.")
+
+
 def test_a_message_may_hold_several_facts_among_others() -> None:
     text = "Thanks! I prefer short answers. Can you fix the test?\nRemember that db-2 is the primary. It rains."
     assert [("user", "I prefer short answers"), ("memory", "Db-2 is the primary")] == kept(text)

@@ -37,6 +37,7 @@ class Phrases:
     def __init__(self, raw: Mapping[str, list[str]]) -> None:
         compiled = {name: [Pattern(CASELESS + source) for source in sources] for name, sources in raw.items()}
         self._asked = compiled["asked"]
+        self._told = compiled["told"]
         self._user = compiled["user"]
         self._memory = compiled["memory"]
         self._corrects = compiled["corrects"]
@@ -56,16 +57,21 @@ class Phrases:
             for _, *groups in pattern.all_groups(sentence):
                 fact, *wrong = [sentence[start:end] for start, end in groups if start >= 0]
                 return Kept("memory", fact, wrong[0] if wrong else "")
-        for pattern in self._asked:
-            for _, (start, end) in pattern.groups(sentence):
-                fact = sentence[start:end]
-                if _fits(self._user, fact):
-                    return Kept("user", fact)
-                # Of themselves people tell what they did as well as who they are: only what says the latter is kept.
-                return None if _fits(self._about_user, fact) else Kept("memory", fact)
+        asked = _first_group(self._asked, sentence)
+        fact = asked or _first_group(self._told, sentence)
+        if fact:
+            return self._pointed_out(fact, asked=bool(asked))
         if _fits(self._user, sentence):
             return Kept("user", sentence)
         return Kept("memory", sentence) if _fits(self._memory, sentence) else None
+
+    def _pointed_out(self, fact: str, *, asked: bool) -> Kept | None:
+        """Of themselves people tell what they did as well as who they are: of the former only what they ask for is kept."""
+        if _fits(self._user, fact):
+            return Kept("user", fact)
+        if _fits(self._about_user, fact):
+            return Kept("user", fact) if asked else None
+        return Kept("memory", fact)
 
 
 @cache
@@ -73,6 +79,13 @@ def languages() -> tuple[Phrases, ...]:
     """Those of every language; compiled at the first use."""
     raw = tomllib.loads(resources.files("memd.jobs.reviewers").joinpath("phrases.toml").read_text(encoding="utf-8"))
     return tuple(Phrases(one) for one in raw.values())
+
+
+def _first_group(patterns: list[Pattern], text: str) -> str:
+    """What the first pattern that fits says is meant, ``""`` if none does."""
+    spans = (group for pattern in patterns for _, group in pattern.groups(text))
+    start, end = next(spans, (0, 0))
+    return text[start:end]
 
 
 def _fits(patterns: list[Pattern], text: str) -> bool:
